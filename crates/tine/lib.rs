@@ -1,0 +1,2 @@
+//! A graph state machine engine for agents.
+pub use tine_engine as engine;

@@ -1,0 +1,2 @@
+//! The `tine` command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The integration tests.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
