@@ -1,1 +1,2 @@
-//! tine-tools.
+//! Tools: the trait, assembly from a configuration, and those that ship.
+pub mod paths;
