@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+pub(crate) use problem::describe;
 pub use problem::{ArgumentErrors, ArgumentProblem};
 
 /// The arguments of one call, checked against the tool's schema.
