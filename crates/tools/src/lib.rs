@@ -4,3 +4,4 @@ pub mod config;
 mod nearest;
 pub mod paths;
 pub mod schema;
+pub mod search;

@@ -257,7 +257,7 @@ fn deerflows_own_example_is_accepted() {
         eprintln!("skipped: TINE_SAMPLES names no folder of sample files");
         return;
     };
-    let path = Path::new(samples).join("deerflow/config.example.yaml");
+    let path = Path::new(&samples).join("deerflow/config.example.yaml");
     let config = Config::load(&path).unwrap();
     assert_eq!(config.tools().len(), 10);
     assert_eq!(config.tools()[0].name, "web_search");
