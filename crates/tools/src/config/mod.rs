@@ -19,6 +19,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use error::ConfigError;
+pub(crate) use error::did_you_mean;
 pub use place::Place;
 use place::{DuplicateKey, Places};
 pub use settings::{EnvSource, Resolved, Settings};
@@ -34,6 +35,8 @@ pub struct ToolEntry {
     pub group: String,
     /// The implementation: `tine.community.local:web_search_tool`.
     pub use_path: String,
+    /// Where the implementation is named.
+    pub use_place: Place,
     /// All other keys, for the implementation.
     pub settings: Settings,
 }
@@ -45,6 +48,8 @@ pub struct ModelEntry {
     pub name: String,
     /// The implementation: `tine.models.scripted:ScriptedModel`.
     pub use_path: String,
+    /// Where the implementation is named.
+    pub use_place: Place,
     /// All other keys, `model` included, for the implementation.
     pub settings: Settings,
 }
@@ -232,16 +237,19 @@ impl Config {
             };
             let mut settings = self.settings(&label, &at, entry, places)?;
             let name_of_entry = settings.take_text("name")?;
+            let use_place = settings.place_of("use").clone();
             match name {
                 "tools" => self.tools.push(ToolEntry {
                     name: name_of_entry,
                     group: settings.take_text("group")?,
                     use_path: settings.take_text("use")?,
+                    use_place,
                     settings,
                 }),
                 "models" => self.models.push(ModelEntry {
                     name: name_of_entry,
                     use_path: settings.take_text("use")?,
+                    use_place,
                     settings,
                 }),
                 _ => self.tool_groups.push(name_of_entry),

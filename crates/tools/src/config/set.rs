@@ -74,7 +74,10 @@ impl Config {
             return Err(refuse(path, &reason));
         };
         match key {
-            "use" => tool.use_path = own_text(path, rest, value)?,
+            "use" => {
+                tool.use_path = own_text(path, rest, value)?;
+                tool.use_place = place;
+            }
             "group" => tool.group = own_text(path, rest, value)?,
             "name" => return Err(refuse(path, "a tool is renamed in the file")),
             _ => put(&mut tool.settings, path, key, rest, value, place)?,
@@ -97,7 +100,10 @@ impl Config {
             return Err(refuse(path, &reason));
         };
         match key {
-            "use" => model.use_path = own_text(path, rest, value)?,
+            "use" => {
+                model.use_path = own_text(path, rest, value)?;
+                model.use_place = place;
+            }
             "name" => return Err(refuse(path, "a model is renamed in the file")),
             _ => put(&mut model.settings, path, key, rest, value, place)?,
         }

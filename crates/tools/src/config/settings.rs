@@ -205,7 +205,7 @@ impl Resolved<'_> {
             None => Ok(None),
             Some(value) => match value.as_u64().and_then(|n| usize::try_from(n).ok()) {
                 Some(number) => Ok(Some(number)),
-                None => Err(self.wrong(key, "a whole number, 0 or more", &value)),
+                None => Err(self.wrong(key, "a whole number of 0 or more", &value)),
             },
         }
     }

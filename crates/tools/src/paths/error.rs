@@ -17,12 +17,12 @@ pub enum PathError {
         path: String,
     },
     /// The path does not begin with `/`.
-    #[error(
-        "`{path}` is a relative path: give the full one, such as /mnt/user-data/workspace/{path}"
-    )]
+    #[error("`{path}` is a relative path: give the full one, such as {full}")]
     Relative {
         /// The path as it came.
         path: String,
+        /// A full path that may be meant.
+        full: String,
     },
     /// A part of the path is `..`.
     #[error("`{path}` goes up with `..`: write the path without it")]

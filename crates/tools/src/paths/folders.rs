@@ -1,10 +1,11 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use tine_engine::ThreadKey;
 
 use super::{PathError, ResolvedPath, VIRTUAL_ROOT, folder_name};
 
@@ -88,12 +89,12 @@ impl Home {
 
     /// Opens the folders of one thread, creating those that are missing.
     ///
-    /// Tenant and thread may be any strings; see [`folder_name`].
+    /// Tenant and thread may be any texts; see [`folder_name`].
     ///
     /// # Errors
     /// When a folder can be neither opened nor made.
-    pub fn thread(&self, tenant: &str, thread: &str) -> Result<ThreadFolders, HomeError> {
-        let inside = thread_path(tenant, thread).join("user-data");
+    pub fn thread(&self, key: &ThreadKey) -> Result<ThreadFolders, HomeError> {
+        let inside = thread_path(key).join("user-data");
         let host_root = self.path.join(&inside);
         let open = || {
             for folder in Folder::ALL {
@@ -105,6 +106,7 @@ impl Home {
             Ok(dir) => Ok(ThreadFolders {
                 root: Arc::new(dir),
                 host_root,
+                writing: Arc::default(),
             }),
             Err(source) => Err(HomeError {
                 path: host_root,
@@ -119,8 +121,8 @@ impl Home {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn remove_thread(&self, tenant: &str, thread: &str) -> Result<(), HomeError> {
-        let inside = thread_path(tenant, thread);
+    pub fn remove_thread(&self, key: &ThreadKey) -> Result<(), HomeError> {
+        let inside = thread_path(key);
         match self.dir.remove_dir_all(&inside) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => Err(HomeError {
                 path: self.path.join(inside),
@@ -131,10 +133,10 @@ impl Home {
     }
 }
 
-fn thread_path(tenant: &str, thread: &str) -> PathBuf {
+fn thread_path(key: &ThreadKey) -> PathBuf {
     Path::new("threads")
-        .join(folder_name(tenant))
-        .join(folder_name(thread))
+        .join(folder_name(&key.tenant))
+        .join(folder_name(&key.thread))
 }
 
 /// The folders of one thread: the only files its tools can reach.
@@ -142,6 +144,8 @@ fn thread_path(tenant: &str, thread: &str) -> PathBuf {
 pub struct ThreadFolders {
     root: Arc<Dir>,
     host_root: PathBuf,
+    /// Held while a file is replaced: two appends at once must both stay.
+    writing: Arc<Mutex<()>>,
 }
 
 impl ThreadFolders {
@@ -187,6 +191,7 @@ impl ThreadFolders {
         }
         Ok(ResolvedPath {
             root: Arc::clone(&self.root),
+            writing: Arc::clone(&self.writing),
             host_root: self.host_root.clone(),
             inside,
             folder,
@@ -261,7 +266,14 @@ fn inside_of(path: &str, access: Access) -> Result<PathBuf, PathError> {
         return Err(PathError::Upwards { path: asked() });
     }
     if !path.starts_with('/') {
-        return Err(PathError::Relative { path: asked() });
+        let full = match path.starts_with("mnt/") {
+            true => format!("/{path}"),
+            false => format!("{VIRTUAL_ROOT}/workspace/{path}"),
+        };
+        return Err(PathError::Relative {
+            path: asked(),
+            full,
+        });
     }
     let parts: Vec<&str> = path
         .split('/')

@@ -1,8 +1,8 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
@@ -17,6 +17,7 @@ use super::{Folder, PathError, VIRTUAL_ROOT};
 pub struct ResolvedPath {
     pub(super) root: Arc<Dir>,
     pub(super) host_root: PathBuf,
+    pub(super) writing: Arc<Mutex<()>>,
     /// Relative to `root`; without links at the time of resolving.
     pub(super) inside: PathBuf,
     pub(super) folder: Option<Folder>,
@@ -73,7 +74,7 @@ impl ResolvedPath {
     pub fn require_file(&self) -> Result<(), PathError> {
         let found = self
             .root
-            .metadata(&self.inside)
+            .metadata(self.below_root())
             .map_err(|e| self.error(e))?;
         self.require_regular(&found)
     }
@@ -94,7 +95,9 @@ impl ResolvedPath {
     /// # Errors
     /// When nothing is there, or a file, or the system refuses.
     pub fn open_folder(&self) -> Result<Dir, PathError> {
-        self.root.open_dir(&self.inside).map_err(|e| self.error(e))
+        self.root
+            .open_dir(self.below_root())
+            .map_err(|e| self.error(e))
     }
 
     /// Puts `content` in the file's place, whole or not at all.
@@ -135,6 +138,7 @@ impl ResolvedPath {
             });
         };
         let name = Path::new(name);
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.root
             .create_dir_all(parent)
             .map_err(|e| self.error(e))?;
@@ -161,6 +165,14 @@ impl ResolvedPath {
             dir.remove_file(&temporary).ok();
             self.error(error)
         })
+    }
+
+    /// The root's own path below itself is empty, which names nothing.
+    fn below_root(&self) -> &Path {
+        match self.inside.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => &self.inside,
+        }
     }
 
     pub(super) fn error(&self, source: io::Error) -> PathError {

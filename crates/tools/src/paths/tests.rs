@@ -2,6 +2,8 @@
 
 use std::io::{self, Read, Write};
 
+use tine_engine::ThreadKey;
+
 use super::*;
 
 struct Fixture {
@@ -13,7 +15,7 @@ struct Fixture {
 fn fixture() -> Fixture {
     let disk = tempfile::tempdir().unwrap();
     let home = Home::open(disk.path().join("home")).unwrap();
-    let thread = home.thread("local", "t1").unwrap();
+    let thread = home.thread(&ThreadKey::local("t1")).unwrap();
     std::fs::write(thread.host_root().join("outputs/a.md"), "a").unwrap();
     std::fs::write(thread.host_root().join("beside.txt"), "b").unwrap();
     Fixture {
@@ -52,6 +54,7 @@ fn a_refused_path_is_told_why_and_what_to_do() {
     let lines: Vec<String> = [
         "",
         "notes.md",
+        "mnt/user-data/outputs/a.md",
         "/mnt/user-data/outputs/../../t2/user-data/outputs/a.md",
         "/mnt/user-data/outputs/..\\x",
         "/mnt/user-data-evil/outputs/a.md",
@@ -100,7 +103,7 @@ fn what_cannot_be_written_is_told_so() {
 fn links_may_stay_inside_and_never_lead_out() {
     use std::os::unix::fs::symlink;
     let f = fixture();
-    let other = f.home.thread("local", "t2").unwrap();
+    let other = f.home.thread(&ThreadKey::local("t2")).unwrap();
     std::fs::write(other.host_root().join("outputs/secret.md"), "s").unwrap();
     let outputs = f.thread.host_root().join("outputs");
     symlink("a.md", outputs.join("in.md")).unwrap();
@@ -208,7 +211,7 @@ fn a_replaced_file_keeps_its_permissions() {
 #[test]
 fn a_thread_id_that_looks_like_a_path_stays_a_name() {
     let f = fixture();
-    let thread = f.home.thread("local", "../../x").unwrap();
+    let thread = f.home.thread(&ThreadKey::local("../../x")).unwrap();
     let inside = thread.host_root().strip_prefix(f._disk.path()).unwrap();
     assert_eq!(
         inside.to_str().unwrap(),
@@ -220,9 +223,9 @@ fn a_thread_id_that_looks_like_a_path_stays_a_name() {
 #[test]
 fn removing_a_thread_removes_its_files_and_no_others() {
     let f = fixture();
-    let other = f.home.thread("local", "t2").unwrap();
-    f.home.remove_thread("local", "t1").unwrap();
-    f.home.remove_thread("local", "t1").unwrap();
+    let other = f.home.thread(&ThreadKey::local("t2")).unwrap();
+    f.home.remove_thread(&ThreadKey::local("t1")).unwrap();
+    f.home.remove_thread(&ThreadKey::local("t1")).unwrap();
     assert!(!f.thread.host_root().exists());
     assert!(other.host_root().exists());
 }

@@ -106,3 +106,11 @@ impl PartialEq for ArgSchema {
         self.text == other.text
     }
 }
+
+/// Reads checked arguments into the struct of a tool.
+pub(crate) fn typed<T: serde::de::DeserializeOwned>(args: Args) -> Result<T, crate::ToolError> {
+    serde_json::from_value(Value::Object(args)).map_err(|error| crate::ToolError::Failed {
+        message: format!("the arguments do not fit: {error}"),
+        source: Some(Box::new(error)),
+    })
+}

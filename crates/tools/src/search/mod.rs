@@ -6,6 +6,8 @@ mod html;
 mod index;
 mod segment;
 mod snippet;
+mod tool;
 
 pub use folder::{FolderSearch, Found, SearchError};
 pub use index::Hit;
+pub(crate) use tool::LocalWebSearch;
