@@ -100,8 +100,8 @@ impl NodeCx {
 
     /// The path of the graph: empty for the root, else the names of the nodes above, joined with `/`.
     #[must_use]
-    pub fn namespace(&self) -> &Arc<str> {
-        &self.run_cx().visible
+    pub fn graph_path(&self) -> &Arc<str> {
+        &self.run_cx().graph_path
     }
 
     /// The thread.
@@ -214,7 +214,7 @@ impl NodeCx {
                 data: data(),
             };
             listener.on_event(&Event {
-                namespace: run.visible.clone(),
+                namespace: run.graph_path.clone(),
                 step: self.task.step,
                 kind,
             });

@@ -362,20 +362,20 @@ impl RunError {
     /// The node to blame: its path, if there is one.
     #[must_use]
     pub fn node(&self) -> Option<&Arc<str>> {
-        let location = match self {
-            Self::Node { location, .. }
-            | Self::NodeTimeout { location, .. }
-            | Self::UnknownNode { location, .. }
-            | Self::UnmappedRoute { location, .. }
-            | Self::ConcurrentUpdate { location, .. }
-            | Self::InvalidUpdate { location, .. }
-            | Self::Reducer { location, .. }
-            | Self::UnknownInput { location, .. }
-            | Self::VisitLimit { location, .. }
-            | Self::NoParent { location }
-            | Self::JournalMismatch { location, .. }
-            | Self::Mismatch { location, .. } => location,
-            _ => return None,
+        let (Self::Node { location, .. }
+        | Self::NodeTimeout { location, .. }
+        | Self::UnknownNode { location, .. }
+        | Self::UnmappedRoute { location, .. }
+        | Self::ConcurrentUpdate { location, .. }
+        | Self::InvalidUpdate { location, .. }
+        | Self::Reducer { location, .. }
+        | Self::UnknownInput { location, .. }
+        | Self::VisitLimit { location, .. }
+        | Self::NoParent { location }
+        | Self::JournalMismatch { location, .. }
+        | Self::Mismatch { location, .. }) = self
+        else {
+            return None;
         };
         (!location.node.is_empty()).then_some(&location.node)
     }

@@ -80,7 +80,7 @@ pub(crate) async fn run_tasks(
 async fn or_cancelled<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     // The clock belongs to the root: only there it is known that everything waits.
-    let moves_clock = run.visible.is_empty();
+    let moves_clock = run.graph_path.is_empty();
     let first = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
     if let Poll::Ready(result) = first {
         return Some(result);

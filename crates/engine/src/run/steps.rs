@@ -94,7 +94,7 @@ impl Session {
         let written = match apply(&run.graph, &mut self.thread, &tasks, results) {
             Ok(written) => written,
             Err(error) => {
-                let error = error.within(&run.visible);
+                let error = error.within(&run.graph_path);
                 self.record_failed_application(&tasks, &error).await?;
                 return ends(Exit::Failed { error });
             }

@@ -63,7 +63,7 @@ impl ThreadState {
         for (name, value) in &checkpoint.values {
             match table.find(name) {
                 Some(ix) => {
-                    state.slots[ix as usize] = crate::channel::Slot::new(Some(value.clone()))
+                    state.slots[ix as usize] = crate::channel::Slot::new(Some(value.clone()));
                 }
                 None => homeless.push(format!(
                     "it has a value in the channel `{name}`, which the graph does not have"
@@ -87,7 +87,7 @@ impl ThreadState {
                     });
                 }
                 PlannedTask::Node(name) => {
-                    next.extend(node(name, "it waits to run the node").map(Planned::Node))
+                    next.extend(node(name, "it waits to run the node").map(Planned::Node));
                 }
                 PlannedTask::Dispatch(Dispatch { node: name, input }) => {
                     next.extend(
