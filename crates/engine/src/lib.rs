@@ -1,1 +1,44 @@
-//! tine-engine.
+//! Runs graphs: channels, reducers, commands, steps, interrupts, checkpoints, events.
+//!
+//! A graph is a set of nodes over typed state channels. It runs in steps: the tasks of a step read one frozen state,
+//! run side by side, and their writes are folded into the state all at once, in an order that does not depend on who
+//! finished first. Between two steps stands a checkpoint, from which a run goes on after a question, a crash or a week.
+//!
+//! This crate owns: [`Graph`], channels and reducers, [`Command`], the pure [step](crate::step), [`Runner`], limits,
+//! the journal, interrupts, [`Checkpoint`], [`Event`], [`World`], [`Message`]. It never touches YAML, HTTP, SQL,
+//! expressions, prompts or environment variables.
+
+pub mod channel;
+pub mod checkpoint;
+pub mod command;
+pub mod cx;
+pub mod error;
+pub mod event;
+pub mod graph;
+pub mod interrupt;
+pub mod message;
+pub mod node;
+pub mod policy;
+pub mod run;
+pub mod state;
+pub mod step;
+pub mod value;
+pub mod world;
+
+pub use channel::{Channel, ChannelSpec, Check, Keep, Reducer};
+pub use checkpoint::{Checkpoint, Checkpointer, MemoryCheckpointer, ThreadKey};
+pub use command::{
+    ClientCommand, Command, Dispatch, END, GraphScope, Op, Output, START, Target, Update, Write,
+};
+pub use cx::NodeCx;
+pub use error::{ErrorClass, NodeError, RunError, StoreError};
+pub use event::{Event, EventKind, Listener};
+pub use graph::{Breakpoints, BuildError, Graph, GraphBuilder};
+pub use interrupt::{Interrupt, InterruptId, Resume};
+pub use message::Message;
+pub use node::{Node, Router, Targets};
+pub use policy::RetryPolicy;
+pub use run::{Exit, Input, Outcome, RunOptions, Runner};
+pub use state::StateView;
+pub use value::{Value, from_value, to_value};
+pub use world::{SimWorld, Timestamp, TokioWorld, World};

@@ -1,0 +1,260 @@
+//! Threads in memory.
+
+use super::{
+    Advance, Checkpoint, Checkpointer, Record, RecordKind, RecordOp, Scope, ThreadInfo, ThreadKey,
+    ThreadWriter,
+};
+use crate::error::StoreError;
+use crate::value::Map;
+use crate::world::Id;
+use async_trait::async_trait;
+use dashmap::DashMap;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Keeps threads in memory, for tests and for runs that need not outlive the process.
+///
+/// Nothing is serialised; values are shared with the runs that made them.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryCheckpointer {
+    threads: Arc<DashMap<ThreadKey, Arc<Thread>>>,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    held: AtomicBool,
+    content: Mutex<Content>,
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    meta: Map,
+    graphs: BTreeMap<Arc<str>, Vec<Stored>>,
+}
+
+#[derive(Debug)]
+struct Stored {
+    advance: Advance,
+    records: Vec<Record>,
+}
+
+impl Thread {
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Content {
+    fn branch(&self, namespace: &str) -> &[Stored] {
+        self.graphs.get(namespace).map_or(&[], Vec::as_slice)
+    }
+
+    /// The values of the checkpoint at `place`: the effects from its first ancestor down to it.
+    fn load(
+        &self,
+        thread: &ThreadKey,
+        namespace: &str,
+        place: usize,
+    ) -> Result<Checkpoint, StoreError> {
+        let branch = self.branch(namespace);
+        let mut line = vec![place];
+        let mut at = place;
+        while let Some(parent) = branch[at].advance.parent {
+            // A parent stands before its children.
+            at = position(&branch[..at], parent).ok_or_else(|| unknown(thread, parent))?;
+            line.push(at);
+        }
+        let mut values = Map::new();
+        while let Some(at) = line.pop() {
+            let advance = branch[at].advance.clone();
+            let checkpoint =
+                Checkpoint::advanced(std::mem::take(&mut values), advance).map_err(|error| {
+                    StoreError::Damaged {
+                        place: format!("thread `{thread}`"),
+                        message: error.to_string(),
+                    }
+                })?;
+            if line.is_empty() {
+                return Ok(Checkpoint {
+                    records: branch[at].records.clone(),
+                    ..checkpoint
+                });
+            }
+            values = checkpoint.values;
+        }
+        Err(unknown(thread, branch[place].advance.id))
+    }
+}
+
+fn position(branch: &[Stored], id: Id) -> Option<usize> {
+    // Most look-ups are for the newest.
+    branch.iter().rposition(|stored| stored.advance.id == id)
+}
+
+fn unknown(thread: &ThreadKey, id: Id) -> StoreError {
+    StoreError::UnknownCheckpoint {
+        thread: thread.to_string().into(),
+        id: id.to_string(),
+    }
+}
+
+impl MemoryCheckpointer {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn get(&self, thread: &ThreadKey) -> Option<Arc<Thread>> {
+        self.threads.get(thread).map(|thread| thread.clone())
+    }
+}
+
+#[async_trait]
+impl Checkpointer for MemoryCheckpointer {
+    async fn open(&self, key: &ThreadKey) -> Result<Arc<dyn ThreadWriter>, StoreError> {
+        let thread = self.threads.entry(key.clone()).or_default().clone();
+        if thread.held.swap(true, Ordering::AcqRel) {
+            return Err(StoreError::Held {
+                thread: key.to_string().into(),
+                holder: "another run of this process".into(),
+            });
+        }
+        Ok(Arc::new(Writer {
+            key: key.clone(),
+            thread,
+        }))
+    }
+
+    async fn load(&self, scope: &Scope, id: Option<Id>) -> Result<Option<Checkpoint>, StoreError> {
+        let Some(thread) = self.get(&scope.thread) else {
+            return Ok(None);
+        };
+        let content = thread.content();
+        let branch = content.branch(&scope.namespace);
+        let place = match id {
+            None => branch.len().checked_sub(1),
+            Some(id) => position(branch, id),
+        };
+        place
+            .map(|place| content.load(&scope.thread, &scope.namespace, place))
+            .transpose()
+    }
+
+    async fn history(
+        &self,
+        scope: &Scope,
+        before: Option<Id>,
+        limit: Option<usize>,
+    ) -> Result<Vec<Checkpoint>, StoreError> {
+        let Some(thread) = self.get(&scope.thread) else {
+            return Ok(Vec::new());
+        };
+        let content = thread.content();
+        let branch = content.branch(&scope.namespace);
+        let end = before
+            .map_or(Some(branch.len()), |id| position(branch, id))
+            .unwrap_or(0);
+        (0..end)
+            .rev()
+            .take(limit.unwrap_or(usize::MAX))
+            .map(|place| content.load(&scope.thread, &scope.namespace, place))
+            .collect()
+    }
+
+    async fn thread(&self, key: &ThreadKey) -> Result<Option<ThreadInfo>, StoreError> {
+        let Some(thread) = self.get(key) else {
+            return Ok(None);
+        };
+        let content = thread.content();
+        let branch = content.branch("");
+        let (Some(first), Some(last)) = (branch.first(), branch.last()) else {
+            return Ok(None);
+        };
+        Ok(Some(ThreadInfo {
+            key: key.clone(),
+            created: first.advance.created,
+            updated: last.advance.created,
+            checkpoints: branch.len() as u64,
+            meta: content.meta.clone(),
+        }))
+    }
+
+    async fn threads(&self, tenant: &str) -> Result<Vec<ThreadInfo>, StoreError> {
+        let keys: Vec<ThreadKey> = self
+            .threads
+            .iter()
+            .map(|entry| entry.key().clone())
+            .filter(|key| &*key.tenant == tenant)
+            .collect();
+        let mut infos = Vec::new();
+        for key in keys {
+            infos.extend(self.thread(&key).await?);
+        }
+        infos.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.key.cmp(&b.key)));
+        Ok(infos)
+    }
+
+    async fn delete(&self, key: &ThreadKey) -> Result<bool, StoreError> {
+        let Some(thread) = self.get(key) else {
+            return Ok(false);
+        };
+        if thread.held.load(Ordering::Acquire) {
+            return Err(StoreError::Held {
+                thread: key.to_string().into(),
+                holder: "another run of this process".into(),
+            });
+        }
+        Ok(self.threads.remove(key).is_some())
+    }
+}
+
+struct Writer {
+    key: ThreadKey,
+    thread: Arc<Thread>,
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.thread.held.store(false, Ordering::Release);
+    }
+}
+
+#[async_trait]
+impl ThreadWriter for Writer {
+    async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
+        let mut content = self.thread.content();
+        let branch = content.graphs.entry(namespace.clone()).or_default();
+        if let Some(parent) = advance.parent
+            && let Some(place) = position(branch, parent)
+        {
+            branch[place]
+                .records
+                .retain(|record| !matches!(record.kind, RecordKind::Done { .. }));
+        }
+        branch.push(Stored {
+            advance,
+            records: Vec::new(),
+        });
+        Ok(())
+    }
+
+    async fn record(
+        &self,
+        namespace: &Arc<str>,
+        checkpoint: Id,
+        ops: Vec<RecordOp>,
+    ) -> Result<(), StoreError> {
+        let mut content = self.thread.content();
+        let branch = content.graphs.entry(namespace.clone()).or_default();
+        let place = position(branch, checkpoint).ok_or_else(|| unknown(&self.key, checkpoint))?;
+        RecordOp::apply_all(ops, &mut branch[place].records);
+        Ok(())
+    }
+
+    async fn note(&self, entries: Map) -> Result<(), StoreError> {
+        self.thread.content().meta.extend(entries);
+        Ok(())
+    }
+}

@@ -1,0 +1,315 @@
+//! Checkpoints: the state of a thread between two steps, and the trait of what stores them.
+//!
+//! A checkpoint stores what its step changed ([`Effect`]s), never whole values that did not change; loading replays
+//! the effects from the last [`Effect::Set`] of each channel on, and runs no other code. Beside a checkpoint stand
+//! [`Record`]s: what the tasks planned there did so far (finished tasks, open questions and their answers, journaled
+//! calls, failures).
+
+mod memory;
+mod record;
+
+pub use memory::MemoryCheckpointer;
+pub use record::{CallRecord, Record, RecordKey, RecordKind, RecordOp};
+
+use crate::channel::Effect;
+use crate::command::{Dispatch, Target};
+use crate::error::StoreError;
+use crate::event::ChannelWrite;
+use crate::value::Map;
+use crate::world::{Id, Timestamp};
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Names a thread: one conversation or job of one tenant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ThreadKey {
+    /// Whose thread it is.
+    pub tenant: Arc<str>,
+    /// Its id, any text; never used as a path.
+    pub thread: Arc<str>,
+}
+
+impl ThreadKey {
+    /// The tenant of programs that have only one.
+    pub const LOCAL: &'static str = "local";
+
+    /// A thread of the default tenant.
+    pub fn local(thread: impl Into<Arc<str>>) -> Self {
+        Self {
+            tenant: Self::LOCAL.into(),
+            thread: thread.into(),
+        }
+    }
+}
+
+impl fmt::Display for ThreadKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if &*self.tenant == Self::LOCAL {
+            out.write_str(&self.thread)
+        } else {
+            write!(out, "{}/{}", self.tenant, self.thread)
+        }
+    }
+}
+
+/// What made a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// New input.
+    Input,
+    /// A step.
+    Loop,
+    /// An update from outside.
+    Update,
+    /// A branch off an older checkpoint.
+    Fork,
+}
+
+/// A task that a checkpoint plans for the next step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlannedTask {
+    /// The start of a run: writes the input, then fires the entry edges, or goes to `goto` instead if it is not empty.
+    Start {
+        /// The input, in order.
+        writes: Vec<ChannelWrite>,
+        /// Where to go instead of along the entry edges.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        goto: Vec<Target>,
+    },
+    /// A node reached by edges.
+    Node(Arc<str>),
+    /// A dispatch.
+    Dispatch(Dispatch),
+}
+
+impl PlannedTask {
+    /// The node that runs; [`START`](crate::START) for the start of a run.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        match self {
+            Self::Start { .. } => crate::command::START,
+            Self::Node(name) => name,
+            Self::Dispatch(dispatch) => &dispatch.node,
+        }
+    }
+}
+
+/// What one step did to one channel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChannelEffects {
+    /// The channel.
+    pub channel: Arc<str>,
+    /// The changes, in order.
+    pub effects: Vec<Effect>,
+}
+
+/// A checkpoint about to be stored: what changed since its parent, and what comes next.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Advance {
+    /// The id of the new checkpoint.
+    pub id: Id,
+    /// The checkpoint it follows; `None` starts a thread.
+    pub parent: Option<Id>,
+    /// Its number: -1 for the first input, then one more each.
+    pub step: i64,
+    /// What made it.
+    pub source: Source,
+    /// When.
+    pub created: Timestamp,
+    /// The run it belongs to.
+    pub run: Id,
+    /// The changes of the step, by channel, in channel order.
+    pub effects: Vec<ChannelEffects>,
+    /// What runs next, in run order.
+    pub next: Vec<PlannedTask>,
+    /// Joins that have seen some but not all of their sources: name of the join to the sources seen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub joins: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// Deferred nodes that were triggered and wait for everything else to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred: Vec<Arc<str>>,
+}
+
+/// A stored checkpoint, loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// Its id.
+    pub id: Id,
+    /// The checkpoint it follows.
+    pub parent: Option<Id>,
+    /// Its number.
+    pub step: i64,
+    /// What made it.
+    pub source: Source,
+    /// When.
+    pub created: Timestamp,
+    /// The run it belongs to.
+    pub run: Id,
+    /// The channels that have a value.
+    pub values: Map,
+    /// What runs next, in run order.
+    pub next: Vec<PlannedTask>,
+    /// Joins in the middle of filling.
+    pub joins: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// Deferred nodes that wait.
+    pub deferred: Vec<Arc<str>>,
+    /// What the tasks planned here did so far, in the order it was recorded.
+    pub records: Vec<Record>,
+}
+
+impl Checkpoint {
+    /// The checkpoint that `advance` makes of the values of its parent, without any record.
+    ///
+    /// # Errors
+    /// If an effect does not fit the value it changes.
+    pub fn advanced(
+        mut values: Map,
+        advance: Advance,
+    ) -> Result<Self, crate::channel::EffectError> {
+        for ChannelEffects { channel, effects } in advance.effects {
+            let mut value = values.remove(&channel);
+            for effect in effects {
+                effect.apply(&mut value)?;
+            }
+            if let Some(value) = value {
+                values.insert(channel, value);
+            }
+        }
+        Ok(Self {
+            id: advance.id,
+            parent: advance.parent,
+            step: advance.step,
+            source: advance.source,
+            created: advance.created,
+            run: advance.run,
+            values,
+            next: advance.next,
+            joins: advance.joins,
+            deferred: advance.deferred,
+            records: Vec::new(),
+        })
+    }
+}
+
+/// A thread, as lists show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadInfo {
+    /// Its name.
+    pub key: ThreadKey,
+    /// When its first checkpoint was stored.
+    pub created: Timestamp,
+    /// When its newest checkpoint was stored.
+    pub updated: Timestamp,
+    /// How many checkpoints its root graph has.
+    pub checkpoints: u64,
+    /// What the host noted about it: graph file, configuration, ...
+    pub meta: Map,
+}
+
+/// Which checkpoints of a thread to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The thread.
+    pub thread: ThreadKey,
+    /// The graph within it: empty for the root, else the namespace of a child.
+    pub namespace: Arc<str>,
+}
+
+impl Scope {
+    /// The root graph of a thread.
+    #[must_use]
+    pub fn root(thread: ThreadKey) -> Self {
+        Self {
+            thread,
+            namespace: "".into(),
+        }
+    }
+}
+
+/// Stores threads.
+///
+/// The engine ships [`MemoryCheckpointer`]; `tine-stores` has durable ones. What an implementation must keep: a
+/// checkpoint never changes once written, records are durable when [`ThreadWriter::record`] returns, and a thread has
+/// one writer at a time.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not store threads",
+    note = "use `MemoryCheckpointer`, one of `tine-stores`, or implement `tine_engine::Checkpointer`"
+)]
+pub trait Checkpointer: Send + Sync {
+    /// Takes the thread for writing, until the writer is dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Held`] if another writer has it.
+    async fn open(&self, thread: &ThreadKey) -> Result<Arc<dyn ThreadWriter>, StoreError>;
+
+    /// Loads a checkpoint with its records: the newest, or the one with this id.
+    ///
+    /// `None` if there is none. Takes no lease.
+    ///
+    /// # Errors
+    /// If stored data is damaged or the store is not available.
+    async fn load(&self, scope: &Scope, id: Option<Id>) -> Result<Option<Checkpoint>, StoreError>;
+
+    /// Loads checkpoints, newest first: at most `limit`, and only those older than `before`.
+    ///
+    /// # Errors
+    /// If stored data is damaged or the store is not available.
+    async fn history(
+        &self,
+        scope: &Scope,
+        before: Option<Id>,
+        limit: Option<usize>,
+    ) -> Result<Vec<Checkpoint>, StoreError>;
+
+    /// Says what is known of a thread; `None` if there is no such thread.
+    ///
+    /// # Errors
+    /// If the store is not available.
+    async fn thread(&self, thread: &ThreadKey) -> Result<Option<ThreadInfo>, StoreError>;
+
+    /// Lists the threads of a tenant, the newest first.
+    ///
+    /// # Errors
+    /// If the store is not available.
+    async fn threads(&self, tenant: &str) -> Result<Vec<ThreadInfo>, StoreError>;
+
+    /// Deletes a thread with everything in it; false if there was none.
+    ///
+    /// # Errors
+    /// [`StoreError::Held`] if it has a writer.
+    async fn delete(&self, thread: &ThreadKey) -> Result<bool, StoreError>;
+}
+
+/// The one writer of a thread. Dropping it lets the thread go.
+#[async_trait]
+pub trait ThreadWriter: Send + Sync {
+    /// Stores a checkpoint and makes it the newest of its namespace. In the same commit the finished writes recorded
+    /// at its parent ([`RecordKind::Done`]) may go; all other records stay.
+    ///
+    /// # Errors
+    /// If the checkpoint could not be made durable; then nothing of it is stored.
+    async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError>;
+
+    /// Stores and removes records at a checkpoint, all or none.
+    ///
+    /// # Errors
+    /// If they could not be made durable; then nothing of them is stored.
+    async fn record(
+        &self,
+        namespace: &Arc<str>,
+        checkpoint: Id,
+        ops: Vec<RecordOp>,
+    ) -> Result<(), StoreError>;
+
+    /// Merges entries into what the host noted about the thread.
+    ///
+    /// # Errors
+    /// If they could not be made durable.
+    async fn note(&self, entries: Map) -> Result<(), StoreError>;
+}

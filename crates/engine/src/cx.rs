@@ -1,0 +1,234 @@
+//! What a node can see and do while it runs.
+
+use crate::channel::Channel;
+use crate::checkpoint::ThreadKey;
+use crate::error::{NodeError, NodeErrorKind};
+use crate::event::{Event, EventKind};
+use crate::interrupt::{Interrupt, InterruptId};
+use crate::run::context::{Asked, RunCx, TaskCx};
+use crate::state::{Overlay, ReadError, StateView};
+use crate::value::Value;
+use crate::world::{Id, Timestamp, World};
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// The context of one task: the frozen state, the task's own input, and the engine's services. Cheap to clone.
+#[derive(Clone)]
+pub struct NodeCx {
+    pub(crate) task: Arc<TaskCx>,
+    pub(crate) overlay: Option<Arc<Overlay>>,
+    pub(crate) attempt: u32,
+    /// The journaled call on whose behalf this context asks; empty for the node itself.
+    pub(crate) call: Arc<str>,
+}
+
+impl NodeCx {
+    pub(crate) fn run_cx(&self) -> &RunCx {
+        &self.task.run
+    }
+
+    /// The state as it was when the step began; in a router, with the task's own writes.
+    #[must_use]
+    pub fn state(&self) -> StateView {
+        StateView {
+            overlay: self.overlay.clone(),
+            ..self.task.view.clone()
+        }
+    }
+
+    /// The decoded value of a channel; `None` if it is unset. See [`StateView::get`].
+    ///
+    /// # Errors
+    /// If the channel is not of this graph, or holds another type.
+    pub fn get<T: DeserializeOwned>(&self, channel: &Channel<T>) -> Result<Option<T>, ReadError> {
+        if self.overlay.is_none() {
+            self.task.view.get(channel)
+        } else {
+            self.state().get(channel)
+        }
+    }
+
+    /// The decoded value of a channel, shared. See [`StateView::read`].
+    ///
+    /// # Errors
+    /// If the channel is unset, is not of this graph, or holds another type.
+    pub fn read<T: DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        channel: &Channel<T>,
+    ) -> Result<Arc<T>, ReadError> {
+        if self.overlay.is_none() {
+            self.task.view.read(channel)
+        } else {
+            self.state().read(channel)
+        }
+    }
+
+    /// The value of the channel of this name; `None` if it is unset.
+    #[must_use]
+    pub fn value(&self, channel: &str) -> Option<Value> {
+        self.state().value(channel).cloned()
+    }
+
+    /// What the task was dispatched with; `None` if its node was reached by an edge.
+    #[must_use]
+    pub fn dispatched(&self) -> Option<&Value> {
+        self.task.input.as_ref()
+    }
+
+    /// The input of the task: what it was dispatched with, else the set channels as a map.
+    #[must_use]
+    pub fn input(&self) -> Value {
+        self.task
+            .input
+            .clone()
+            .unwrap_or_else(|| self.state().to_map().into())
+    }
+
+    /// The name of the node.
+    #[must_use]
+    pub fn node(&self) -> &Arc<str> {
+        self.task.node_name()
+    }
+
+    /// The path of the node: the names from the root graph down, joined with `/`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        self.run_cx().node_path(self.node())
+    }
+
+    /// The path of the graph: empty for the root, else the names of the nodes above, joined with `/`.
+    #[must_use]
+    pub fn graph_path(&self) -> &Arc<str> {
+        &self.run_cx().graph_path
+    }
+
+    /// The thread.
+    #[must_use]
+    pub fn thread(&self) -> &ThreadKey {
+        &self.run_cx().thread
+    }
+
+    /// The run, which goes on over interrupts and resumes.
+    #[must_use]
+    pub fn run(&self) -> Id {
+        self.run_cx().run
+    }
+
+    /// The number of the checkpoint that this step will produce.
+    #[must_use]
+    pub fn step(&self) -> i64 {
+        self.task.step
+    }
+
+    /// How many more steps fit after this one.
+    #[must_use]
+    pub fn remaining_steps(&self) -> u64 {
+        self.task.remaining
+    }
+
+    /// Whether this is the last step from which the run can still end well.
+    #[must_use]
+    pub fn is_last_step(&self) -> bool {
+        self.task.remaining == 1
+    }
+
+    /// How often this node has run in this run, this time included; 0 if the graph does not count visits.
+    #[must_use]
+    pub fn visits(&self) -> u64 {
+        self.task.visits
+    }
+
+    /// The attempt, counted from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The time at which the step began.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.task.now
+    }
+
+    /// The world, for waiting.
+    #[must_use]
+    pub fn world(&self) -> &Arc<dyn World> {
+        &self.run_cx().world
+    }
+
+    /// Cancelled when the run is.
+    #[must_use]
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.run_cx().cancel
+    }
+
+    /// A new id that is the same whenever this task is run again.
+    #[must_use]
+    pub fn new_id(&self) -> String {
+        let ordinal = self.task.next_id(self.attempt);
+        format!(
+            "{:032x}",
+            self.task.hash(&[&self.call, "id", &ordinal.to_string()])
+        )
+    }
+
+    /// A key for the receiver of an effect, stable over the attempts of this call.
+    #[must_use]
+    pub fn idempotency_key(&self) -> String {
+        format!("{:032x}", self.task.hash(&[&self.call, "idempotency"]))
+    }
+
+    /// Asks, and waits.
+    ///
+    /// The first time this returns an error that the node must hand on with `?`; the step then ends in an interrupt.
+    /// When the answer has come the node runs again from its top, and this returns the answer. Several questions of
+    /// one node are matched to their answers by their order.
+    ///
+    /// # Errors
+    /// Until the question is answered.
+    pub fn interrupt(&self, payload: impl Into<Value>) -> Result<Value, NodeError> {
+        let slot = self.task.next_slot(self.attempt, &self.call);
+        if let Some(answer) = self.task.answer(&slot) {
+            return Ok(answer);
+        }
+        let run = self.run_cx();
+        let id = InterruptId::of(self.task.checkpoint, &run.namespace, &self.task.path, &slot);
+        let interrupt = Interrupt {
+            id,
+            node: self.path().into(),
+            payload: payload.into(),
+        };
+        self.task.ask(self.attempt, Asked { slot, interrupt });
+        Err(NodeError::from_kind(NodeErrorKind::Interrupted))
+    }
+
+    /// Tells listeners something. Costs nothing if there are none.
+    pub fn emit(&self, kind: &str, data: impl FnOnce() -> Value) {
+        let run = self.run_cx();
+        if let Some(listener) = &run.listener {
+            let kind = EventKind::Custom {
+                node: self.node().clone(),
+                kind: kind.into(),
+                data: data(),
+            };
+            listener.on_event(&Event {
+                namespace: run.graph_path.clone(),
+                step: self.task.step,
+                kind,
+            });
+        }
+    }
+}
+
+impl fmt::Debug for NodeCx {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("NodeCx")
+            .field("path", &self.path())
+            .field("task", &self.task.path)
+            .field("step", &self.task.step)
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,502 @@
+//! What can go wrong, by boundary.
+
+use crate::value::Value;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// The class of an error: what retry policies and error handlers go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// An attempt took too long.
+    Timeout,
+    /// A peer could not be reached, or broke off.
+    Transport,
+    /// A peer asked for fewer requests.
+    RateLimited,
+    /// A model's output does not fit what was asked for.
+    InvalidOutput,
+    /// A tool failed and the failure was not to be a message.
+    ToolFailed,
+    /// A policy or a person said no.
+    Denied,
+    /// An expression of a graph file failed.
+    Expression,
+    /// Too many steps or visits.
+    StepLimit,
+    /// The run was cancelled.
+    Canceled,
+    /// Everything else.
+    Internal,
+}
+
+/// Why a node or a router did not finish.
+///
+/// Make one with [`NodeError::new`], or let `?` turn any [`std::error::Error`] into one. An interrupt travels as one
+/// too: a node that catches errors must hand on those for which [`NodeError::is_interrupt`] is true.
+pub struct NodeError(Box<NodeErrorKind>);
+
+pub(crate) enum NodeErrorKind {
+    Interrupted,
+    Failed { class: ErrorClass, message: String },
+    UnknownNode { target: Arc<str> },
+    UnmappedRoute { label: Arc<str> },
+    InvalidUpdate { message: String },
+    NoParent,
+    Run(Box<RunError>),
+}
+
+impl NodeError {
+    /// An error of this class.
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self::from_kind(NodeErrorKind::Failed {
+            class,
+            message: message.into(),
+        })
+    }
+
+    /// A label, a route or a key that maps to no node.
+    pub fn unmapped_route(label: impl Into<Arc<str>>) -> Self {
+        Self::from_kind(NodeErrorKind::UnmappedRoute {
+            label: label.into(),
+        })
+    }
+
+    pub(crate) fn from_kind(kind: NodeErrorKind) -> Self {
+        Self(Box::new(kind))
+    }
+
+    pub(crate) fn kind(&self) -> &NodeErrorKind {
+        &self.0
+    }
+
+    pub(crate) fn into_kind(self) -> NodeErrorKind {
+        *self.0
+    }
+
+    /// Whether this is no failure but a question that waits for its answer.
+    #[must_use]
+    pub fn is_interrupt(&self) -> bool {
+        matches!(*self.0, NodeErrorKind::Interrupted)
+    }
+
+    /// The class, for retry policies.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match &*self.0 {
+            NodeErrorKind::Failed { class, .. } => *class,
+            NodeErrorKind::Run(error) => error.class(),
+            _ => ErrorClass::Internal,
+        }
+    }
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            NodeErrorKind::Interrupted => out.write_str("waits for an answer"),
+            NodeErrorKind::Failed { message, .. } | NodeErrorKind::InvalidUpdate { message } => {
+                out.write_str(message)
+            }
+            NodeErrorKind::UnknownNode { target } => {
+                write!(out, "there is no node `{target}` to go to")
+            }
+            NodeErrorKind::UnmappedRoute { label } => {
+                write!(out, "the route `{label}` is not mapped to a node")
+            }
+            NodeErrorKind::NoParent => {
+                out.write_str("a command for the parent graph, and there is no parent")
+            }
+            NodeErrorKind::Run(error) => error.fmt(out),
+        }
+    }
+}
+
+impl fmt::Debug for NodeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "NodeError({self})")
+    }
+}
+
+impl<E: std::error::Error> From<E> for NodeError {
+    fn from(error: E) -> Self {
+        Self::new(ErrorClass::Internal, chain(&error))
+    }
+}
+
+/// An error with its causes, one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// Where in a graph something went wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// The graph.
+    pub graph: Arc<str>,
+    /// The path of the node: names from the root down, joined with `/`; empty if no node is to blame.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub node: Arc<str>,
+}
+
+/// Why a run was refused, or failed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunError {
+    /// A node failed.
+    #[error("node `{}` failed: {message}", location.node)]
+    Node {
+        /// Where.
+        location: Location,
+        /// The class of the error.
+        class: ErrorClass,
+        /// What the node said.
+        message: String,
+    },
+    /// A node's attempt took longer than it may.
+    #[error("node `{}` took longer than {millis} ms", location.node)]
+    NodeTimeout {
+        /// Where.
+        location: Location,
+        /// How long it may take.
+        millis: u64,
+    },
+    /// A node or a router went to a node that does not exist.
+    #[error("node `{}` goes to `{target}`, and graph `{}` has no such node", location.node, location.graph)]
+    UnknownNode {
+        /// Where.
+        location: Location,
+        /// The name that nobody has.
+        target: Arc<str>,
+    },
+    /// A router or a tool gave a label that is not mapped.
+    #[error("node `{}` takes the route `{label}`, which is not mapped to a node", location.node)]
+    UnmappedRoute {
+        /// Where.
+        location: Location,
+        /// The label.
+        label: Arc<str>,
+    },
+    /// Two tasks of one step wrote a channel that takes one write.
+    #[error(
+        "{} wrote `{channel}` in the same step, and its reducer `{reducer}` takes one write; \
+         give it one that merges, or write two channels",
+        both(writers)
+    )]
+    ConcurrentUpdate {
+        /// Where.
+        location: Location,
+        /// The channel.
+        channel: Arc<str>,
+        /// Its reducer.
+        reducer: Arc<str>,
+        /// The paths of the tasks that wrote, in task order.
+        writers: Vec<Arc<str>>,
+    },
+    /// A write to a channel that is not declared, or of another shape than an update.
+    #[error("{}{message}", at_node(location))]
+    InvalidUpdate {
+        /// Where.
+        location: Location,
+        /// What is wrong.
+        message: String,
+    },
+    /// A reducer refused a write.
+    #[error(
+        "channel `{channel}`{} could not be written: {message}",
+        by_writer(location)
+    )]
+    Reducer {
+        /// Where.
+        location: Location,
+        /// The channel.
+        channel: Arc<str>,
+        /// What the reducer said.
+        message: String,
+    },
+    /// An update does not say as which node it is made, and several are possible.
+    #[error("an update must say as which node it is made: {candidates:?} ran last")]
+    AmbiguousUpdate {
+        /// The nodes that may be meant.
+        candidates: Vec<Arc<str>>,
+    },
+    /// An input key that is no input channel.
+    #[error("graph `{}` takes no input `{key}`; its inputs are {}", location.graph, list(known))]
+    UnknownInput {
+        /// Where.
+        location: Location,
+        /// The key.
+        key: Arc<str>,
+        /// The input channels.
+        known: Vec<Arc<str>>,
+    },
+    /// More steps than allowed.
+    #[error("stopped at the limit of {limit} steps")]
+    StepLimit {
+        /// The limit.
+        limit: u64,
+    },
+    /// One node ran more often than allowed.
+    #[error("stopped: node `{}` ran {limit} times in this run, which is its limit", location.node)]
+    VisitLimit {
+        /// Where.
+        location: Location,
+        /// The limit.
+        limit: u64,
+    },
+    /// Nothing to start from and nothing to go on with.
+    #[error("thread `{thread}` has nothing to go on with; give it an input")]
+    EmptyInput {
+        /// The thread.
+        thread: Arc<str>,
+    },
+    /// An id map without an answer.
+    #[error("no answer was given")]
+    EmptyResume,
+    /// A plain answer while several questions are open.
+    #[error("{} questions are open; answer by id: {}", open.len(), list(open))]
+    MultipleInterrupts {
+        /// The ids of the open questions.
+        open: Vec<Arc<str>>,
+    },
+    /// An answer to a question that is not open.
+    #[error("`{id}` is no open question of the thread; open are {}", list(open))]
+    UnknownInterrupt {
+        /// The id that was answered.
+        id: Arc<str>,
+        /// The ids of the open questions.
+        open: Vec<Arc<str>>,
+    },
+    /// Something that needs stored threads, without a checkpointer.
+    #[error("{what} needs a checkpointer")]
+    NoCheckpointer {
+        /// What was asked for.
+        what: Arc<str>,
+    },
+    /// A command for the parent of a graph that has none.
+    #[error("node `{}` sent a command to the parent graph, and there is none", location.node)]
+    NoParent {
+        /// Where.
+        location: Location,
+    },
+    /// An option that makes no sense.
+    #[error("{message}")]
+    InvalidOption {
+        /// What is wrong.
+        message: String,
+    },
+    /// A journaled call is not the one that was recorded under its key.
+    #[error("node `{}` did another call under the key `{key}` than the one recorded there", location.node)]
+    JournalMismatch {
+        /// Where.
+        location: Location,
+        /// The key.
+        key: Arc<str>,
+    },
+    /// The run was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// The checkpointer failed.
+    #[error("the thread could not be stored or read: {0}")]
+    Store(StoreError),
+    /// A stored thread does not fit the graph.
+    #[error("the stored thread does not fit graph `{}`: {message}", location.graph)]
+    Mismatch {
+        /// Where.
+        location: Location,
+        /// What does not fit.
+        message: String,
+    },
+}
+
+impl RunError {
+    /// The class, for retry policies and error handlers.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Node { class, .. } => *class,
+            Self::NodeTimeout { .. } => ErrorClass::Timeout,
+            Self::StepLimit { .. } | Self::VisitLimit { .. } => ErrorClass::StepLimit,
+            Self::Cancelled => ErrorClass::Canceled,
+            _ => ErrorClass::Internal,
+        }
+    }
+
+    /// The error as the graph above sees it: the path of its node begins with `above`.
+    pub(crate) fn within(mut self, above: &str) -> Self {
+        if above.is_empty() {
+            return self;
+        }
+        match &mut self {
+            Self::ConcurrentUpdate { location, .. } | Self::Reducer { location, .. } => {
+                location.node = if location.node.is_empty() {
+                    above.into()
+                } else {
+                    format!("{above}/{}", location.node).into()
+                };
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// The stable code: the `code` of the JSON form.
+    #[must_use]
+    pub fn code(&self) -> String {
+        let json = serde_json::to_value(self).unwrap_or_default();
+        json.get("code")
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or("unknown")
+            .to_owned()
+    }
+
+    /// The node to blame: its path, if there is one.
+    #[must_use]
+    pub fn node(&self) -> Option<&Arc<str>> {
+        let (Self::Node { location, .. }
+        | Self::NodeTimeout { location, .. }
+        | Self::UnknownNode { location, .. }
+        | Self::UnmappedRoute { location, .. }
+        | Self::ConcurrentUpdate { location, .. }
+        | Self::InvalidUpdate { location, .. }
+        | Self::Reducer { location, .. }
+        | Self::UnknownInput { location, .. }
+        | Self::VisitLimit { location, .. }
+        | Self::NoParent { location }
+        | Self::JournalMismatch { location, .. }
+        | Self::Mismatch { location, .. }) = self
+        else {
+            return None;
+        };
+        (!location.node.is_empty()).then_some(&location.node)
+    }
+}
+
+impl From<StoreError> for RunError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+fn list(names: &[Arc<str>]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}
+
+fn both(writers: &[Arc<str>]) -> String {
+    match writers {
+        [one, rest @ ..] if !rest.is_empty() && rest.iter().all(|other| other == one) => {
+            format!("node `{one}` twice")
+        }
+        _ => writers
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(" and "),
+    }
+}
+
+fn at_node(location: &Location) -> String {
+    if location.node.is_empty() {
+        String::new()
+    } else {
+        format!("node `{}`: ", location.node)
+    }
+}
+
+fn by_writer(location: &Location) -> String {
+    if location.node.is_empty() {
+        String::new()
+    } else {
+        format!(" by `{}`", location.node)
+    }
+}
+
+/// Why a store could not do what it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another writer holds the thread.
+    #[error("thread `{thread}` is being run by {holder}")]
+    Held {
+        /// The thread.
+        thread: Arc<str>,
+        /// Who holds it, as far as is known.
+        holder: String,
+    },
+    /// This writer lost the thread to another one.
+    #[error("thread `{thread}` was taken over by another process; nothing more is written here")]
+    Fenced {
+        /// The thread.
+        thread: Arc<str>,
+    },
+    /// A checkpoint that is not there.
+    #[error("thread `{thread}` has no checkpoint `{id}`")]
+    UnknownCheckpoint {
+        /// The thread.
+        thread: Arc<str>,
+        /// The id.
+        id: String,
+    },
+    /// Stored data that can not be right.
+    #[error("{place} is damaged: {message}")]
+    Damaged {
+        /// The file, table or row.
+        place: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A store made by a newer program.
+    #[error(
+        "{place} has schema version {found}, and this program knows up to {known}; use a newer program"
+    )]
+    Newer {
+        /// The file.
+        place: String,
+        /// Its version.
+        found: i64,
+        /// The newest version known here.
+        known: i64,
+    },
+    /// The disk, the database or the connection failed.
+    #[error("{place}: {message}")]
+    Unavailable {
+        /// The file or server.
+        place: String,
+        /// What it said.
+        message: String,
+    },
+}
+
+/// What a panic carried, as text.
+pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("no message"))
+}
+
+/// A value that stands for an error, in the form handlers and events show it.
+impl From<&RunError> for Value {
+    fn from(error: &RunError) -> Self {
+        crate::value::to_value(error).unwrap_or_else(|_| Self::from(error.to_string()))
+    }
+}

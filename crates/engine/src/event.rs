@@ -1,0 +1,142 @@
+//! What a run tells while it goes on.
+
+use crate::checkpoint::Source;
+use crate::command::Write;
+use crate::interrupt::Interrupt;
+use crate::run::Exit;
+use crate::value::{Map, Value};
+use crate::world::Id;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// One event of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    /// The path of the graph that speaks: empty for the root, else node names joined with `/`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub namespace: Arc<str>,
+    /// The step that is being made: the number of the checkpoint it will produce.
+    pub step: i64,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// An invocation began.
+    Started {
+        /// The thread.
+        thread: Arc<str>,
+        /// The run, which goes on over interrupts and resumes.
+        run: Id,
+    },
+    /// A step begins with these tasks, in run order.
+    Step {
+        /// The names of the nodes.
+        tasks: Vec<Arc<str>>,
+    },
+    /// A task begins.
+    TaskStarted {
+        /// The node.
+        node: Arc<str>,
+        /// The path of the task within the step.
+        task: Arc<str>,
+        /// Counted from 1.
+        attempt: u32,
+    },
+    /// A task finished.
+    TaskFinished {
+        /// The node.
+        node: Arc<str>,
+        /// The path of the task within the step.
+        task: Arc<str>,
+        /// What it wrote, in order.
+        writes: Vec<ChannelWrite>,
+        /// Whether the result was stored earlier and the node did not run now.
+        cached: bool,
+    },
+    /// A task asks and waits.
+    TaskInterrupted {
+        /// The node.
+        node: Arc<str>,
+        /// The path of the task within the step.
+        task: Arc<str>,
+        /// The questions.
+        interrupts: Vec<Interrupt>,
+    },
+    /// An attempt of a task failed.
+    TaskFailed {
+        /// The node.
+        node: Arc<str>,
+        /// The path of the task within the step.
+        task: Arc<str>,
+        /// Why.
+        error: String,
+        /// Whether another attempt follows.
+        retried: bool,
+    },
+    /// The state after a step that wrote an output channel.
+    Values {
+        /// The output channels.
+        values: Map,
+    },
+    /// A checkpoint was stored.
+    Checkpoint {
+        /// Its id.
+        id: Id,
+        /// What made it.
+        source: Source,
+        /// The nodes that run next, in run order.
+        next: Vec<Arc<str>>,
+    },
+    /// A static breakpoint stopped the run.
+    Breakpoint {
+        /// The nodes of the step that are listed.
+        nodes: Vec<Arc<str>>,
+    },
+    /// Something a node said while it ran: a token, a tool call, anything.
+    Custom {
+        /// The node.
+        node: Arc<str>,
+        /// What kind of thing, for listeners to tell apart.
+        kind: Arc<str>,
+        /// The thing.
+        data: Value,
+    },
+    /// The invocation ended; nothing follows.
+    Ended {
+        /// How.
+        exit: Exit,
+    },
+}
+
+/// A write as events show it.
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize)]
+pub struct ChannelWrite {
+    /// The channel.
+    pub channel: Arc<str>,
+    /// What was written.
+    pub write: Write,
+}
+
+/// Hears the events of a run, in order, on the runner's task.
+///
+/// A listener must be quick: hand the event on, do not work on it here.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not listen to events",
+    note = "closures `Fn(&Event)` do; wrap them in an `Arc`"
+)]
+pub trait Listener: Send + Sync {
+    /// Hears one event.
+    fn on_event(&self, event: &Event);
+}
+
+impl<F: Fn(&Event) + Send + Sync> Listener for F {
+    fn on_event(&self, event: &Event) {
+        self(event);
+    }
+}

@@ -1,0 +1,87 @@
+//! What users implement: nodes and routers.
+
+use crate::command::{Output, Target};
+use crate::cx::NodeCx;
+use crate::error::NodeError;
+use async_trait::async_trait;
+use std::future::Future;
+
+/// A node of a graph: reads the state, returns writes and targets.
+///
+/// Async closures that take a [`NodeCx`] are nodes. A node changes state only by what it returns.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a node",
+    note = "a node is a closure `|cx: NodeCx| async move {{ ... }}` that returns `Result<O, NodeError>`, where `O` is \
+            `Update`, `Command`, `Output` or `()`; or a type that implements `tine_engine::Node`"
+)]
+pub trait Node: Send + Sync + 'static {
+    /// Runs the node once.
+    ///
+    /// # Errors
+    /// If the node fails; its writes are then lost, and it may be tried again.
+    async fn run(&self, cx: NodeCx) -> Result<Output, NodeError>;
+}
+
+#[async_trait]
+impl<F, R, O> Node for F
+where
+    F: Fn(NodeCx) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<O, NodeError>> + Send,
+    O: Into<Output>,
+{
+    async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
+        self(cx).await.map(Into::into)
+    }
+}
+
+#[async_trait]
+impl Node for std::sync::Arc<dyn Node> {
+    async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
+        (**self).run(cx).await
+    }
+}
+
+/// Where a router goes: any number of targets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Targets(pub Vec<Target>);
+
+impl<T: Into<Target>> From<T> for Targets {
+    fn from(target: T) -> Self {
+        Self(vec![target.into()])
+    }
+}
+
+impl<T: Into<Target>> From<Vec<T>> for Targets {
+    fn from(targets: Vec<T>) -> Self {
+        Self(targets.into_iter().map(Into::into).collect())
+    }
+}
+
+/// Decides where a task goes when its node has finished. Part of the task: it sees the state with the task's own
+/// writes, and if it fails the task failed.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a router",
+    note = "a router is a closure `|cx: NodeCx| async move {{ ... }}` that returns `Result<T, NodeError>`, where `T` is a \
+            node's name, a `Target`, or a `Vec` of them; or a type that implements `tine_engine::Router`"
+)]
+pub trait Router: Send + Sync + 'static {
+    /// Chooses targets.
+    ///
+    /// # Errors
+    /// If it can not; the task then failed.
+    async fn route(&self, cx: NodeCx) -> Result<Targets, NodeError>;
+}
+
+#[async_trait]
+impl<F, R, T> Router for F
+where
+    F: Fn(NodeCx) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<T, NodeError>> + Send,
+    T: Into<Targets>,
+{
+    async fn route(&self, cx: NodeCx) -> Result<Targets, NodeError> {
+        self(cx).await.map(Into::into)
+    }
+}

@@ -1,0 +1,101 @@
+//! What is done about a failing node.
+
+use crate::error::ErrorClass;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// When a failed node is tried again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RetryPolicy {
+    /// How many attempts in all; 1 means none is repeated.
+    pub max_attempts: u32,
+    /// How long to wait before the second attempt.
+    pub initial: Duration,
+    /// What each further wait is multiplied with.
+    pub factor: f64,
+    /// The longest wait.
+    pub max: Duration,
+    /// Whether a random part of up to one more `initial` is added to each wait.
+    pub jitter: bool,
+    /// Which errors are tried again.
+    pub on: Vec<ErrorClass>,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            max_attempts: 1,
+            initial: Duration::from_millis(500),
+            factor: 2.0,
+            max: Duration::from_secs(30),
+            jitter: true,
+            on: vec![
+                ErrorClass::Transport,
+                ErrorClass::RateLimited,
+                ErrorClass::Timeout,
+            ],
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// How long to wait after `attempt` (counted from 1) failed with an error of this class; `None` if that was the
+    /// last.
+    #[must_use]
+    pub fn delay(
+        &self,
+        attempt: u32,
+        class: ErrorClass,
+        random: impl FnOnce() -> u64,
+    ) -> Option<Duration> {
+        if attempt >= self.max_attempts || !self.on.contains(&class) {
+            return None;
+        }
+        let exponent = i32::try_from(attempt - 1).unwrap_or(i32::MAX);
+        let seconds =
+            (self.initial.as_secs_f64() * self.factor.powi(exponent)).min(self.max.as_secs_f64());
+        let jitter = if self.jitter {
+            let part = (random() >> 11) as f64 / (1_u64 << 53) as f64;
+            self.initial.as_secs_f64() * part
+        } else {
+            0.0
+        };
+        Duration::try_from_secs_f64(seconds + jitter).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_up_to_the_longest() {
+        let policy = RetryPolicy {
+            max_attempts: 10,
+            jitter: false,
+            ..RetryPolicy::default()
+        };
+        let wait = |attempt| {
+            policy
+                .delay(attempt, ErrorClass::Timeout, || 0)
+                .map(|wait| wait.as_millis())
+        };
+        assert_eq!(
+            [1, 2, 3, 8, 10].map(wait),
+            [Some(500), Some(1000), Some(2000), Some(30_000), None]
+        );
+        assert_eq!(policy.delay(1, ErrorClass::Denied, || 0), None);
+    }
+
+    #[test]
+    fn jitter_adds_less_than_the_first_wait() {
+        let policy = RetryPolicy {
+            max_attempts: 2,
+            ..RetryPolicy::default()
+        };
+        let wait = policy
+            .delay(1, ErrorClass::Transport, || u64::MAX / 2)
+            .unwrap();
+        assert!(wait >= Duration::from_millis(500) && wait < Duration::from_secs(1));
+    }
+}

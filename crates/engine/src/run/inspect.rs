@@ -1,0 +1,203 @@
+//! Reading threads.
+
+use super::Runner;
+use super::open::{load_thread, open_questions};
+use crate::checkpoint::{Checkpoint, RecordKind, Scope, Source, ThreadKey};
+use crate::error::RunError;
+use crate::interrupt::Interrupt;
+use crate::state::ChannelIx;
+use crate::step::{Done, Task, ThreadState, apply, plan};
+use crate::value::Map;
+use crate::world::{Id, Timestamp};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// The state of a thread at a checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Snapshot {
+    /// The checkpoint.
+    pub id: Id,
+    /// The checkpoint it follows.
+    pub parent: Option<Id>,
+    /// Its number.
+    pub step: i64,
+    /// What made it.
+    pub source: Source,
+    /// When.
+    pub created: Timestamp,
+    /// The run it belongs to.
+    pub run: Id,
+    /// The channels that have a value.
+    pub values: Map,
+    /// The tasks that run next, in run order.
+    pub next: Vec<Pending>,
+    /// The questions asked there: for the newest state those that are open, in a history all.
+    pub interrupts: Vec<Interrupt>,
+}
+
+/// A task that runs next.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pending {
+    /// Its node.
+    pub node: Arc<str>,
+    /// Why its last attempt failed, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+}
+
+impl Runner {
+    /// The newest state of a thread: with the writes of tasks that finished in an open step, and without those tasks.
+    /// `None` if there is no such thread.
+    ///
+    /// # Errors
+    /// Without a checkpointer, or if the stored thread can not be read or does not fit the graph.
+    pub async fn state(&self, thread: &ThreadKey) -> Result<Option<Snapshot>, RunError> {
+        let checkpointer = self.stored("reading a thread")?;
+        let checkpoint = checkpointer
+            .load(&Scope::root(thread.clone()), None)
+            .await?;
+        checkpoint
+            .map(|checkpoint| self.newest(&checkpoint))
+            .transpose()
+    }
+
+    /// The checkpoints of a thread as they were stored, newest first.
+    ///
+    /// # Errors
+    /// As [`Runner::state`].
+    pub async fn history(
+        &self,
+        thread: &ThreadKey,
+        limit: Option<usize>,
+    ) -> Result<Vec<Snapshot>, RunError> {
+        let checkpointer = self.stored("reading a thread")?;
+        let checkpoints = checkpointer
+            .history(&Scope::root(thread.clone()), None, limit)
+            .await?;
+        checkpoints
+            .iter()
+            .map(|checkpoint| {
+                let thread = load_thread(&self.graph, checkpoint)?;
+                let asked = checkpoint
+                    .records
+                    .iter()
+                    .filter_map(|record| match &record.kind {
+                        RecordKind::Asked { interrupt, .. } => Some(interrupt.clone()),
+                        _ => None,
+                    });
+                Ok(self.snapshot(checkpoint, &thread, asked.collect(), &[]))
+            })
+            .collect()
+    }
+
+    fn newest(&self, checkpoint: &Checkpoint) -> Result<Snapshot, RunError> {
+        let mut thread = load_thread(&self.graph, checkpoint)?;
+        let open = open_questions(&checkpoint.records)
+            .into_iter()
+            .map(|open| open.interrupt)
+            .collect();
+        let done: Vec<&Arc<str>> = checkpoint
+            .records
+            .iter()
+            .filter(|record| matches!(record.kind, RecordKind::Done { .. }))
+            .map(|record| &record.task)
+            .collect();
+        let seen = if done.is_empty() {
+            None
+        } else {
+            self.with_finished(checkpoint, &thread, &done)?
+        };
+        let snapshot = self.snapshot(checkpoint, &thread, open, &done);
+        if let Some(seen) = seen {
+            thread.state = seen.state;
+            let values = self.values(&thread);
+            return Ok(Snapshot { values, ..snapshot });
+        }
+        Ok(snapshot)
+    }
+
+    /// The state with what the finished tasks of the open step wrote.
+    fn with_finished(
+        &self,
+        checkpoint: &Checkpoint,
+        thread: &ThreadState,
+        done: &[&Arc<str>],
+    ) -> Result<Option<ThreadState>, RunError> {
+        let table = &self.graph.0.channels;
+        let tasks: Vec<Task> = plan(&self.graph, thread)?
+            .into_iter()
+            .filter(|task| done.contains(&&task.path))
+            .collect();
+        let results = tasks.iter().map(|task| {
+            let mut result = Done::default();
+            for record in checkpoint
+                .records
+                .iter()
+                .filter(|record| record.task == task.path)
+            {
+                if let RecordKind::Done { writes, .. } = &record.kind {
+                    let known = writes.iter().filter_map(|write| {
+                        Some((table.find(&write.channel)?, write.write.clone()))
+                    });
+                    result.writes.extend(known);
+                }
+            }
+            result
+        });
+        let results: Vec<Done> = results.collect();
+        let mut seen = ThreadState {
+            effects: None,
+            ..thread.clone()
+        };
+        apply(&self.graph, &mut seen, &tasks, results)?;
+        Ok(Some(seen))
+    }
+
+    fn snapshot(
+        &self,
+        checkpoint: &Checkpoint,
+        thread: &ThreadState,
+        interrupts: Vec<Interrupt>,
+        done: &[&Arc<str>],
+    ) -> Snapshot {
+        let failed = |path: &Arc<str>| {
+            checkpoint
+                .records
+                .iter()
+                .find_map(|record| match &record.kind {
+                    RecordKind::Failed(error) if record.task == *path => Some(error.clone()),
+                    _ => None,
+                })
+        };
+        let mut dispatched = 0;
+        let next = thread.next.iter().filter_map(|planned| {
+            let named = planned.named(&self.graph);
+            let node: Arc<str> = named.node().into();
+            let mut path = node.clone();
+            if matches!(named, crate::checkpoint::PlannedTask::Dispatch(_)) {
+                path = format!("{node}#{dispatched}").into();
+                dispatched += 1;
+            }
+            (!done.contains(&&path)).then(|| Pending {
+                error: failed(&path),
+                node,
+            })
+        });
+        Snapshot {
+            id: checkpoint.id,
+            parent: checkpoint.parent,
+            step: checkpoint.step,
+            source: checkpoint.source,
+            created: checkpoint.created,
+            run: checkpoint.run,
+            values: self.values(thread),
+            next: next.collect(),
+            interrupts,
+        }
+    }
+
+    fn values(&self, thread: &ThreadState) -> Map {
+        let all: Vec<ChannelIx> = (0..).take(self.graph.0.declared).collect();
+        thread.values(&self.graph, &all)
+    }
+}

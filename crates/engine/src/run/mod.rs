@@ -1,0 +1,97 @@
+//! Running graphs: steps around the pure core, with everything that waits, fails or is stored.
+
+mod attempt;
+mod child;
+pub(crate) mod context;
+mod execute;
+mod inspect;
+mod journal;
+mod open;
+mod options;
+mod steps;
+mod update;
+
+pub use child::{ChildMemory, Subgraph};
+pub use inspect::{Pending, Snapshot};
+pub use journal::{Call, Effects};
+pub use options::{Durability, Exit, Input, InputPolicy, Outcome, RunOptions};
+
+use crate::checkpoint::{Checkpointer, Scope, ThreadKey};
+use crate::error::RunError;
+use crate::graph::Graph;
+use crate::world::World;
+use std::fmt;
+use std::sync::Arc;
+
+/// Runs a graph: takes a thread, an input, and the engine's surroundings.
+#[derive(Clone)]
+pub struct Runner {
+    pub(crate) graph: Graph,
+    pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
+    pub(crate) world: Arc<dyn World>,
+}
+
+impl Runner {
+    /// A runner without a checkpointer: threads are not stored, questions can not be answered.
+    pub fn new(graph: Graph, world: impl World + 'static) -> Self {
+        Self {
+            graph,
+            checkpointer: None,
+            world: Arc::new(world),
+        }
+    }
+
+    /// Stores threads.
+    #[must_use]
+    pub fn with_checkpointer(mut self, checkpointer: Arc<dyn Checkpointer>) -> Self {
+        self.checkpointer = Some(checkpointer);
+        self
+    }
+
+    /// Uses a world that others use too.
+    #[must_use]
+    pub fn with_world(mut self, world: Arc<dyn World>) -> Self {
+        self.world = world;
+        self
+    }
+
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Runs the graph on a thread until it is done, asks, or stops.
+    ///
+    /// # Errors
+    /// If the invocation is refused before anything ran: an option that makes no sense, an unknown input or id, a
+    /// thread that is held. What goes wrong later is the outcome's [`Exit::Failed`].
+    pub async fn invoke(
+        &self,
+        thread: &ThreadKey,
+        input: impl Into<Input>,
+        options: RunOptions,
+    ) -> Result<Outcome, RunError> {
+        let writer = match &self.checkpointer {
+            Some(checkpointer) => Some(checkpointer.open(thread).await?),
+            None => None,
+        };
+        let scope = Scope::root(thread.clone());
+        open::invoke(self, scope, "".into(), writer, input.into(), options).await
+    }
+
+    pub(crate) fn stored(&self, what: &str) -> Result<&Arc<dyn Checkpointer>, RunError> {
+        self.checkpointer
+            .as_ref()
+            .ok_or_else(|| RunError::NoCheckpointer { what: what.into() })
+    }
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Runner")
+            .field("graph", &self.graph)
+            .field("stores", &self.checkpointer.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,179 @@
+//! What a run is given, and what it gives.
+
+use crate::command::{ClientCommand, Update};
+use crate::error::RunError;
+use crate::event::Listener;
+use crate::graph::Breakpoints;
+use crate::interrupt::{Interrupt, Resume};
+use crate::value::Map;
+use crate::world::Id;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// What an invocation begins with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Input {
+    /// New input; starts a run, on top of what the thread holds.
+    New(Update),
+    /// Answers to open questions.
+    Resume(Resume),
+    /// Goes on with what is planned: after a crash, a failure, a limit, a breakpoint.
+    Continue,
+    /// A client's command.
+    Command(ClientCommand),
+}
+
+impl From<Update> for Input {
+    fn from(update: Update) -> Self {
+        Self::New(update)
+    }
+}
+
+impl From<Resume> for Input {
+    fn from(resume: Resume) -> Self {
+        Self::Resume(resume)
+    }
+}
+
+impl From<ClientCommand> for Input {
+    fn from(command: ClientCommand) -> Self {
+        Self::Command(command)
+    }
+}
+
+/// What to do with input keys that are no input channels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputPolicy {
+    /// Refuse the input.
+    #[default]
+    Reject,
+    /// Drop them.
+    Ignore,
+}
+
+/// When checkpoints become durable. Journaled calls and answers always are before anyone is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// Before the next step begins.
+    #[default]
+    Sync,
+}
+
+/// How an invocation is run.
+#[derive(Clone)]
+pub struct RunOptions {
+    /// How many steps this invocation may make. A chain of n nodes needs n + 1, for the end is found in one more.
+    pub step_limit: u64,
+    /// How many tasks of a step run at once.
+    pub max_parallel: usize,
+    /// Stops before these nodes, in place of the graph's own breakpoints.
+    pub interrupt_before: Breakpoints,
+    /// Stops after these nodes, in place of the graph's own breakpoints.
+    pub interrupt_after: Breakpoints,
+    /// What to do with unknown input keys.
+    pub input_policy: InputPolicy,
+    /// Hears the events.
+    pub listener: Option<Arc<dyn Listener>>,
+    /// Cancels the run.
+    pub cancel: CancellationToken,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            step_limit: 10_007,
+            max_parallel: 64,
+            interrupt_before: Breakpoints::None,
+            interrupt_after: Breakpoints::None,
+            input_policy: InputPolicy::Reject,
+            listener: None,
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
+impl fmt::Debug for RunOptions {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("RunOptions")
+            .field("step_limit", &self.step_limit)
+            .field("max_parallel", &self.max_parallel)
+            .field("interrupt_before", &self.interrupt_before)
+            .field("interrupt_after", &self.interrupt_after)
+            .field("input_policy", &self.input_policy)
+            .field("listens", &self.listener.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How an invocation ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "exit", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Exit {
+    /// Nothing is left to run.
+    Done,
+    /// Questions are open.
+    Interrupted,
+    /// A static breakpoint was met.
+    Paused,
+    /// A limit on steps or visits was met; the thread can go on.
+    StepLimit {
+        /// Which limit.
+        error: RunError,
+    },
+    /// The run was cancelled; the thread can go on.
+    Cancelled,
+    /// Something failed; the thread can go on from the last good checkpoint.
+    Failed {
+        /// What.
+        error: RunError,
+    },
+}
+
+impl Exit {
+    /// The name of the exit: `done`, `interrupted`, ...
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Interrupted => "interrupted",
+            Self::Paused => "paused",
+            Self::StepLimit { .. } => "step_limit",
+            Self::Cancelled => "cancelled",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
+    /// The error, if there was one.
+    #[must_use]
+    pub fn error(&self) -> Option<&RunError> {
+        match self {
+            Self::StepLimit { error } | Self::Failed { error } => Some(error),
+            Self::Done | Self::Interrupted | Self::Paused | Self::Cancelled => None,
+        }
+    }
+}
+
+/// What an invocation gave.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The output channels. Writes of tasks that finished in an open step show already.
+    pub values: Map,
+    /// How it ended.
+    #[serde(flatten)]
+    pub exit: Exit,
+    /// The questions asked in this invocation that are open.
+    pub interrupts: Vec<Interrupt>,
+    /// The run.
+    pub run: Id,
+    /// How many questions were answered by the input.
+    pub answered: usize,
+    /// Ids of a lenient resume that belong to no open question.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown_ids: Vec<String>,
+}

@@ -1,0 +1,162 @@
+//! What runs next.
+
+use super::{Planned, ThreadState};
+use crate::command::{START, Target};
+use crate::error::{Location, RunError};
+use crate::event::ChannelWrite;
+use crate::graph::{Graph, NodeIx};
+use crate::value::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// One task of a step.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) kind: TaskKind,
+    /// The name of the node; with `#` and a number for dispatches.
+    pub(crate) path: Arc<str>,
+    /// How often its node runs in this run, this time included; 0 if nobody counts.
+    pub(crate) visits: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum TaskKind {
+    Start {
+        writes: Vec<ChannelWrite>,
+        goto: Vec<Target>,
+    },
+    Node {
+        node: NodeIx,
+        input: Option<Value>,
+    },
+}
+
+impl Task {
+    pub(crate) fn node(&self) -> Option<NodeIx> {
+        match &self.kind {
+            TaskKind::Start { .. } => None,
+            TaskKind::Node { node, .. } => Some(*node),
+        }
+    }
+
+    /// The name of its node.
+    pub(crate) fn name<'a>(&'a self, graph: &'a Graph) -> &'a Arc<str> {
+        match &self.kind {
+            TaskKind::Start { .. } => &self.path,
+            TaskKind::Node { node, .. } => &graph.node(*node).name,
+        }
+    }
+}
+
+/// Turns what is planned into tasks, in run order.
+///
+/// # Errors
+/// [`RunError::VisitLimit`] if a node would run more often than it may.
+pub(crate) fn plan(graph: &Graph, thread: &ThreadState) -> Result<Vec<Task>, RunError> {
+    let visited = graph.0.visits.and_then(|ix| thread.state.value(ix));
+    let mut counts: Vec<(NodeIx, u64)> = Vec::new();
+    let mut visit = |node: NodeIx| -> Result<u64, RunError> {
+        if graph.0.visits.is_none() {
+            return Ok(0);
+        }
+        let def = graph.node(node);
+        let place = counts
+            .iter()
+            .position(|(known, _)| *known == node)
+            .unwrap_or_else(|| {
+                let before = visited
+                    .and_then(|visited| visited.get(&def.name)?.as_i64())
+                    .unwrap_or(0);
+                counts.push((node, u64::try_from(before).unwrap_or(0)));
+                counts.len() - 1
+            });
+        counts[place].1 += 1;
+        let count = counts[place].1;
+        match def.max_visits {
+            Some(limit) if count > limit => Err(RunError::VisitLimit {
+                location: Location {
+                    graph: graph.name().clone(),
+                    node: def.name.clone(),
+                },
+                limit,
+            }),
+            _ => Ok(count),
+        }
+    };
+    let mut dispatched = 0_usize;
+    thread
+        .next
+        .iter()
+        .map(|planned| {
+            Ok(match planned {
+                Planned::Start { writes, goto } => Task {
+                    kind: TaskKind::Start {
+                        writes: writes.clone(),
+                        goto: goto.clone(),
+                    },
+                    path: START.into(),
+                    visits: 0,
+                },
+                Planned::Node(node) => Task {
+                    kind: TaskKind::Node {
+                        node: *node,
+                        input: None,
+                    },
+                    path: graph.node(*node).name.clone(),
+                    visits: visit(*node)?,
+                },
+                Planned::Dispatch(node, input) => {
+                    let path = format!("{}#{dispatched}", graph.node(*node).name).into();
+                    dispatched += 1;
+                    Task {
+                        kind: TaskKind::Node {
+                            node: *node,
+                            input: Some(input.clone()),
+                        },
+                        path,
+                        visits: visit(*node)?,
+                    }
+                }
+            })
+        })
+        .collect()
+}
+
+/// Everything that the tasks of a step triggered.
+#[derive(Debug, Default)]
+pub(super) struct Triggers {
+    pub(super) nodes: Vec<NodeIx>,
+    pub(super) dispatches: Vec<(NodeIx, Value)>,
+}
+
+/// Plans the next step from what was triggered: each node once, in the order of names, then dispatches as they came.
+///
+/// A deferred node waits until no other node was triggered; dispatches do not hold it back.
+pub(super) fn plan_next(
+    graph: &Graph,
+    triggers: Triggers,
+    deferred: &mut BTreeSet<NodeIx>,
+) -> Vec<Planned> {
+    let mut nodes = triggers.nodes;
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.retain(|node| {
+        let defer = graph.node(*node).defer;
+        if defer {
+            deferred.insert(*node);
+        }
+        !defer
+    });
+    if nodes.is_empty() && !deferred.is_empty() {
+        nodes = std::mem::take(deferred).into_iter().collect();
+    }
+    let dispatches = triggers
+        .dispatches
+        .into_iter()
+        .map(|(node, input)| Planned::Dispatch(node, input));
+    nodes
+        .into_iter()
+        .map(Planned::Node)
+        .chain(dispatches)
+        .collect()
+}

@@ -1,0 +1,144 @@
+//! Names of what a node returned, turned into places of the graph.
+
+use super::Done;
+use crate::command::{Command, GraphScope, Output, Target, Update, Write};
+use crate::error::{NodeError, NodeErrorKind};
+use crate::graph::{Exits, Graph};
+use crate::state::ChannelIx;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The writes of an update, checked against the channels of the graph.
+///
+/// # Errors
+/// If a channel is not declared, or a typed value could not be encoded.
+pub(crate) fn resolve_update(
+    graph: &Graph,
+    update: Update,
+    new_id: &mut dyn FnMut() -> Arc<str>,
+    writes: &mut Vec<(ChannelIx, Write)>,
+) -> Result<(), NodeError> {
+    if let Some((channel, error)) = update.error {
+        return Err(invalid(format!(
+            "the value for channel `{channel}` can not be stored: {error}"
+        )));
+    }
+    let table = &graph.0.channels;
+    for (channel, write) in update.writes {
+        let ix = table
+            .resolve(&channel)
+            .filter(|ix| (*ix as usize) < graph.0.declared);
+        let Some(ix) = ix else {
+            let known: Vec<String> = graph
+                .channels()
+                .map(|(name, _)| format!("`{name}`"))
+                .collect();
+            return Err(invalid(format!(
+                "writes to `{}`, and graph `{}` declares no such channel; it has {}",
+                channel.name,
+                graph.name(),
+                known.join(", ")
+            )));
+        };
+        let write = table.spec(ix).reducer.prepare(write, new_id);
+        writes.push((ix, write));
+    }
+    Ok(())
+}
+
+fn invalid(message: String) -> NodeError {
+    NodeError::from_kind(NodeErrorKind::InvalidUpdate { message })
+}
+
+/// Adds a target to where a task goes.
+///
+/// # Errors
+/// If there is no such node.
+pub(crate) fn resolve_target(
+    graph: &Graph,
+    exits: &Exits,
+    target: Target,
+    done: &mut Done,
+) -> Result<(), NodeError> {
+    let unknown = |target: Arc<str>| NodeError::from_kind(NodeErrorKind::UnknownNode { target });
+    match target {
+        Target::End => {}
+        Target::Node(name) => {
+            let node = graph.find(&name).ok_or_else(|| unknown(name))?;
+            match exits.waited.iter().find(|(target, _)| *target == node) {
+                Some((_, join)) => done.joins.push(*join),
+                None => done.nodes.push(node),
+            }
+        }
+        Target::Dispatch(dispatch) if &*dispatch.node == crate::command::END => {
+            return Err(invalid(
+                "dispatches to END, which takes no input".to_owned(),
+            ));
+        }
+        Target::Dispatch(dispatch) => {
+            let node = graph
+                .find(&dispatch.node)
+                .ok_or_else(|| unknown(dispatch.node))?;
+            done.dispatches.push((node, dispatch.input));
+        }
+    }
+    Ok(())
+}
+
+/// What a node returned, with its static ways; the flag says whether a command named a target.
+///
+/// # Errors
+/// If a channel or a target does not exist.
+pub(crate) fn resolve_output(
+    graph: &Graph,
+    exits: &Exits,
+    output: Output,
+    new_id: &mut dyn FnMut() -> Arc<str>,
+) -> Result<(Done, bool), NodeError> {
+    let mut done = Done::default();
+    resolve_update(graph, output.update, new_id, &mut done.writes)?;
+    let mut routed = false;
+    for Command {
+        update,
+        goto,
+        scope,
+    } in output.commands
+    {
+        if scope == GraphScope::Parent {
+            return Err(NodeError::from_kind(NodeErrorKind::NoParent));
+        }
+        resolve_update(graph, update, new_id, &mut done.writes)?;
+        for target in goto {
+            routed = true;
+            resolve_target(graph, exits, target, &mut done)?;
+        }
+    }
+    done.nodes.extend_from_slice(&exits.edges);
+    done.joins.extend_from_slice(&exits.joins);
+    if !routed {
+        for node in &exits.default_edges {
+            match exits.waited.iter().find(|(target, _)| target == node) {
+                Some((_, join)) => done.joins.push(*join),
+                None => done.nodes.push(*node),
+            }
+        }
+    }
+    Ok((done, routed))
+}
+
+/// What an answer of a router stands for.
+///
+/// # Errors
+/// If the router's answers are mapped and this one is not.
+pub(crate) fn resolve_label(
+    labels: Option<&BTreeMap<Arc<str>, Target>>,
+    target: Target,
+) -> Result<Target, NodeError> {
+    match (labels, target) {
+        (Some(labels), Target::Node(label)) => labels
+            .get(&label)
+            .cloned()
+            .ok_or_else(|| NodeError::unmapped_route(label)),
+        (_, target) => Ok(target),
+    }
+}

@@ -1,0 +1,208 @@
+//! The state of a thread between two steps.
+
+use crate::channel::Effect;
+use crate::checkpoint::{Advance, ChannelEffects, Checkpoint, PlannedTask, Source};
+use crate::command::{Dispatch, Target};
+use crate::event::ChannelWrite;
+use crate::graph::{Graph, JoinIx, NodeIx};
+use crate::state::{ChannelIx, State};
+use crate::value::{Map, Value};
+use crate::world::{Id, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What runs next.
+#[derive(Clone, Debug)]
+pub(crate) enum Planned {
+    Start {
+        writes: Vec<ChannelWrite>,
+        goto: Vec<Target>,
+    },
+    Node(NodeIx),
+    Dispatch(NodeIx, Value),
+}
+
+/// Everything a step needs to know of a thread, with names turned into places.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadState {
+    pub(crate) state: Arc<State>,
+    /// The number of the newest checkpoint; -2 before the first.
+    pub(crate) step: i64,
+    /// In run order: nodes by name, then dispatches.
+    pub(crate) next: Vec<Planned>,
+    /// Joins that some of their sources fed.
+    pub(crate) joins: BTreeMap<JoinIx, BTreeSet<NodeIx>>,
+    /// Deferred nodes that were triggered and wait until nothing else runs.
+    pub(crate) deferred: BTreeSet<NodeIx>,
+    /// Changes made since the newest checkpoint, for the next one; kept only if something stores them.
+    pub(crate) effects: Option<BTreeMap<ChannelIx, Vec<Effect>>>,
+}
+
+impl ThreadState {
+    /// A thread before its first checkpoint.
+    pub(crate) fn new(graph: &Graph, record: bool) -> Self {
+        Self {
+            state: Arc::new(graph.0.channels.initial()),
+            step: -2,
+            next: Vec::new(),
+            joins: BTreeMap::new(),
+            deferred: BTreeSet::new(),
+            effects: record.then(BTreeMap::new),
+        }
+    }
+
+    /// A stored thread. A channel that the checkpoint has not is as at thread start: that is how it was stored, or the
+    /// graph has it only since.
+    ///
+    /// # Errors
+    /// What in the checkpoint has no home in the graph.
+    pub(crate) fn load(graph: &Graph, checkpoint: &Checkpoint) -> Result<Self, Vec<String>> {
+        let mut homeless = Vec::new();
+        let table = &graph.0.channels;
+        let mut state = table.initial();
+        for (name, value) in &checkpoint.values {
+            match table.find(name) {
+                Some(ix) => {
+                    state.slots[ix as usize] = crate::channel::Slot::new(Some(value.clone()));
+                }
+                None => homeless.push(format!(
+                    "it has a value in the channel `{name}`, which the graph does not have"
+                )),
+            }
+        }
+        let mut node = |name: &Arc<str>, what: &str| {
+            let found = graph.find(name);
+            if found.is_none() {
+                homeless.push(format!("{what} `{name}`, which the graph does not have"));
+            }
+            found
+        };
+        let mut next = Vec::new();
+        for task in &checkpoint.next {
+            match task {
+                PlannedTask::Start { writes, goto } => {
+                    next.push(Planned::Start {
+                        writes: writes.clone(),
+                        goto: goto.clone(),
+                    });
+                }
+                PlannedTask::Node(name) => {
+                    next.extend(node(name, "it waits to run the node").map(Planned::Node));
+                }
+                PlannedTask::Dispatch(Dispatch { node: name, input }) => {
+                    next.extend(
+                        node(name, "it waits to run the node")
+                            .map(|ix| Planned::Dispatch(ix, input.clone())),
+                    );
+                }
+            }
+        }
+        let deferred = checkpoint
+            .deferred
+            .iter()
+            .filter_map(|name| node(name, "it defers the node"))
+            .collect();
+        let mut joins = BTreeMap::new();
+        for (name, seen) in &checkpoint.joins {
+            // A join that is no more waits for nobody; its sources that are no more will not come again either.
+            let Some(ix) = graph.0.joins.iter().position(|join| join.name == *name) else {
+                continue;
+            };
+            joins.insert(
+                ix as JoinIx,
+                seen.iter()
+                    .filter_map(|source| graph.find(source))
+                    .collect(),
+            );
+        }
+        if homeless.is_empty() {
+            Ok(Self {
+                state: Arc::new(state),
+                step: checkpoint.step,
+                next,
+                joins,
+                deferred,
+                effects: Some(BTreeMap::new()),
+            })
+        } else {
+            Err(homeless)
+        }
+    }
+
+    /// The checkpoint that stores what happened since the last one.
+    pub(crate) fn advance(&mut self, graph: &Graph, head: AdvanceHead) -> Advance {
+        let table = &graph.0.channels;
+        let node = |ix: &NodeIx| graph.node(*ix).name.clone();
+        let effects = self
+            .effects
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default();
+        Advance {
+            id: head.id,
+            parent: head.parent,
+            step: self.step,
+            source: head.source,
+            created: head.created,
+            run: head.run,
+            effects: effects
+                .into_iter()
+                .map(|(ix, effects)| ChannelEffects {
+                    channel: table.name(ix).clone(),
+                    effects,
+                })
+                .collect(),
+            next: self
+                .next
+                .iter()
+                .map(|planned| planned.named(graph))
+                .collect(),
+            joins: self
+                .joins
+                .iter()
+                .map(|(ix, seen)| {
+                    (
+                        graph.0.joins[*ix as usize].name.clone(),
+                        seen.iter().map(node).collect(),
+                    )
+                })
+                .collect(),
+            deferred: self.deferred.iter().map(node).collect(),
+        }
+    }
+
+    /// The values of channels, those without one left out.
+    pub(crate) fn values(&self, graph: &Graph, channels: &[ChannelIx]) -> Map {
+        let table = &graph.0.channels;
+        channels
+            .iter()
+            .filter_map(|ix| Some((table.name(*ix).clone(), self.state.value(*ix)?.clone())))
+            .collect()
+    }
+}
+
+/// What a checkpoint carries beside the state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AdvanceHead {
+    pub(crate) id: Id,
+    pub(crate) parent: Option<Id>,
+    pub(crate) source: Source,
+    pub(crate) created: Timestamp,
+    pub(crate) run: Id,
+}
+
+impl Planned {
+    pub(crate) fn named(&self, graph: &Graph) -> PlannedTask {
+        match self {
+            Self::Start { writes, goto } => PlannedTask::Start {
+                writes: writes.clone(),
+                goto: goto.clone(),
+            },
+            Self::Node(ix) => PlannedTask::Node(graph.node(*ix).name.clone()),
+            Self::Dispatch(ix, input) => PlannedTask::Dispatch(Dispatch {
+                node: graph.node(*ix).name.clone(),
+                input: input.clone(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The one place that time, ids and randomness come from.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+/// A point in time: milliseconds since 1970, UTC.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(pub u64);
+
+/// An id of 128 bits; those of one world sort in the order they were made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(pub u128);
+
+impl Id {
+    /// Parses the form that [`Display`](fmt::Display) prints.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        uuid::Uuid::parse_str(text)
+            .ok()
+            .map(|id| Self(id.as_u128()))
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        uuid::Uuid::from_u128(self.0).fmt(out)
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
+}
+
+impl Serialize for Id {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text)
+            .ok_or_else(|| serde::de::Error::custom(format_args!("`{text}` is not an id")))
+    }
+}
+
+/// Clock, ids and randomness of a runner.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a world",
+    note = "use `TokioWorld` to run for real, `SimWorld` for runs that repeat to the byte"
+)]
+pub trait World: Send + Sync {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+
+    /// A new id, greater than every earlier one of this world.
+    fn new_id(&self) -> Id;
+
+    /// A random number, for jitter and the like.
+    fn random(&self) -> u64;
+
+    /// Waits.
+    async fn sleep(&self, duration: Duration);
+
+    /// Moves time to the next sleeper, if this world can; called when every task of a step waits.
+    ///
+    /// True if a sleeper was woken. Real worlds have nothing to do here.
+    fn advance(&self) -> bool {
+        false
+    }
+}
+
+/// The real world: the system clock, tokio's timer, ids by time.
+#[derive(Debug, Default)]
+pub struct TokioWorld {
+    last: Mutex<u128>,
+}
+
+impl TokioWorld {
+    /// The real world.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+#[async_trait]
+impl World for TokioWorld {
+    #[expect(clippy::disallowed_methods, reason = "this is where time comes from")]
+    fn now(&self) -> Timestamp {
+        let since = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn new_id(&self) -> Id {
+        let id = uuid::Uuid::now_v7().as_u128();
+        // A clock set back must not make a newer id smaller.
+        let mut last = self
+            .last
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        *last = id.max(*last + 1);
+        Id(*last)
+    }
+
+    fn random(&self) -> u64 {
+        uuid::Uuid::now_v7().as_u64_pair().1
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is where waiting comes from"
+    )]
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+}
+
+/// A world without surprises: its clock starts at 0 and moves only when every task waits.
+#[derive(Debug)]
+pub struct SimWorld {
+    ids: AtomicU64,
+    seed: AtomicU64,
+    clock: Mutex<Clock>,
+}
+
+#[derive(Debug, Default)]
+struct Clock {
+    now: u64,
+    /// Sleepers by due time, then by the order in which they fell asleep.
+    sleepers: BTreeMap<(u64, u64), Waker>,
+    slept: u64,
+}
+
+impl SimWorld {
+    /// A world whose random numbers follow from `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            ids: AtomicU64::new(0),
+            seed: AtomicU64::new(seed),
+            clock: Mutex::new(Clock::default()),
+        }
+    }
+
+    fn clock(&self) -> std::sync::MutexGuard<'_, Clock> {
+        self.clock
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl World for SimWorld {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.clock().now / 1000)
+    }
+
+    fn new_id(&self) -> Id {
+        Id(u128::from(self.ids.fetch_add(1, Ordering::Relaxed)) + 1)
+    }
+
+    fn random(&self) -> u64 {
+        // splitmix64
+        let mut z = self
+            .seed
+            .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed)
+            .wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        let due = {
+            let mut clock = self.clock();
+            clock.slept += 1;
+            (
+                clock.now + u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
+                clock.slept,
+            )
+        };
+        std::future::poll_fn(|cx| {
+            let mut clock = self.clock();
+            if clock.now >= due.0 {
+                clock.sleepers.remove(&due);
+                return Poll::Ready(());
+            }
+            clock.sleepers.insert(due, cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    fn advance(&self) -> bool {
+        let mut clock = self.clock();
+        let Some(((due, _), waker)) = clock.sleepers.pop_first() else {
+            return false;
+        };
+        clock.now = clock.now.max(due);
+        drop(clock);
+        waker.wake();
+        true
+    }
+}
