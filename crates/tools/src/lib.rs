@@ -1,4 +1,4 @@
-//! Tools: the trait, assembly from a configuration, and those that ship.
+#![doc = include_str!("../README.md")]
 
 pub mod assemble;
 mod builtin;

@@ -340,3 +340,56 @@ fn deerflows_own_example_assembles() {
         ]
     );
 }
+
+#[tokio::test]
+async fn the_configuration_that_ships_finds_what_it_is_asked_for() {
+    let f = Fixture::new();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/config.yaml");
+    let config = Config::load(&path).unwrap();
+    assert_eq!(config.notes(), [""; 0]);
+    let (toolbox, report) = assemble(&config, &Extensions::default(), &Scene::default()).unwrap();
+    assert!(!report.decisions.iter().any(|d| d.step == Step::Names));
+    let mut lines = Vec::new();
+    for query in [
+        "今天 AI 新闻",
+        "搜今天 AI 新闻并存成 Markdown",
+        "AI news today",
+        "固态电池",
+        "old batteries",
+        "春茶",
+        "tea",
+        "night trains",
+        "铁路信号",
+        "人工智能",
+        "深海采矿",
+        "README",
+    ] {
+        let search = toolbox.get("web_search").unwrap();
+        let output = search.call(&f.cx, json!({"query": query})).await.unwrap();
+        let text = output.reply().unwrap_or_default().text();
+        let hits: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+        let urls: Vec<&str> = hits
+            .iter()
+            .map(|hit| hit["url"].as_str().unwrap())
+            .collect();
+        lines.push(format!(
+            "{query}: {}",
+            urls.join(" ").replace("local:/", "")
+        ));
+    }
+    insta::assert_snapshot!(lines.join("\n"), @"
+    今天 AI 新闻: ai-newsroom.txt ai-beichuan-model.md ai-chip-lab.md ai-audit-rules.md
+    搜今天 AI 新闻并存成 Markdown: ai-newsroom.txt ai-beichuan-model.md ai-chip-lab.md ai-audit-rules.md
+    AI news today: ai-chip-lab.md ai-newsroom.txt ai-audit-rules.md ai-beichuan-model.md
+    固态电池: battery-solid-state.md
+    old batteries: battery-recycling.md
+    春茶: tea-spring.md
+    tea: tea-cellar.md
+    night trains: night-train.html battery-recycling.md
+    铁路信号: rail-signals.md
+    人工智能: ai-audit-rules.md ai-beichuan-model.md
+    深海采矿: 
+    README:
+    ");
+    assert_eq!(f.heard.notes.lock().unwrap().len(), 0);
+}

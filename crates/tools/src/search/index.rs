@@ -3,7 +3,7 @@ use std::fmt;
 use rusqlite::{Connection, params};
 
 use super::document::Document;
-use super::segment;
+use super::segment::{self, Terms};
 use super::snippet::snippet;
 
 /// How much more a word counts in the title than in the text.
@@ -52,8 +52,8 @@ impl Index {
 
     /// Finds the best documents, best first; equals keep the order of paths.
     pub(super) fn search(&self, query: &str, most: usize) -> rusqlite::Result<Vec<Hit>> {
-        let terms = segment::terms(query);
-        if terms.is_empty() {
+        let terms = Terms::of(query);
+        if terms.finding.is_empty() {
             return Ok(Vec::new());
         }
         let mut select = self.table.prepare_cached(
@@ -61,10 +61,9 @@ impl Index {
              ORDER BY bm25(words, ?2, 1.0), rowid LIMIT ?3",
         )?;
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let rows = select.query_map(
-            params![segment::match_any(&terms), TITLE_WEIGHT, most],
-            |row| row.get::<_, i64>(0),
-        )?;
+        let rows = select.query_map(params![terms.expression(), TITLE_WEIGHT, most], |row| {
+            row.get::<_, i64>(0)
+        })?;
         let mut hits = Vec::new();
         for row in rows {
             let found = usize::try_from(row?)
@@ -74,7 +73,7 @@ impl Index {
                 hits.push(Hit {
                     title: document.title.clone(),
                     url: document.url.clone(),
-                    snippet: snippet(&document.body, &terms),
+                    snippet: snippet(&document.body, &terms.finding),
                 });
             }
         }

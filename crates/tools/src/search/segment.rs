@@ -5,30 +5,18 @@
 //! words have two. So text is cut here before it is indexed: each run of
 //! Chinese, Japanese or Korean gives its single characters and its pairs.
 
-use std::fmt::Write as _;
-
-/// Words that name no topic. They select nothing unless a query has no others.
-const WEAK_ENGLISH: &[&str] = &[
-    "a", "about", "all", "an", "and", "any", "are", "article", "articles", "as", "at", "be", "by",
-    "can", "do", "find", "for", "from", "get", "give", "has", "have", "how", "i", "in", "is", "it",
-    "latest", "me", "my", "new", "news", "of", "on", "or", "please", "recent", "report", "s",
-    "search", "show", "some", "tell", "that", "the", "their", "there", "this", "to", "today",
-    "update", "updates", "was", "were", "what", "when", "where", "which", "who", "why", "will",
-    "with", "write", "you", "your",
+/// Words that hold a sentence together. They are left out of a query, unless
+/// it has no others.
+const FILLER_ENGLISH: &[&str] = &[
+    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can", "do", "find",
+    "for", "from", "get", "give", "has", "have", "how", "i", "in", "is", "it", "me", "my", "of",
+    "on", "or", "please", "s", "search", "show", "some", "tell", "that", "the", "their", "there",
+    "this", "to", "was", "were", "what", "when", "where", "which", "who", "why", "will", "with",
+    "write", "you", "your",
 ];
-
-/// The same for Chinese, longest first so that the longest is taken out.
-const WEAK_CHINESE: &[&str] = &[
+const FILLER_CHINESE: &[&str] = &[
     "是什么",
     "有哪些",
-    "今天",
-    "今日",
-    "最新",
-    "最近",
-    "新闻",
-    "消息",
-    "资讯",
-    "报道",
     "报告",
     "关于",
     "有关",
@@ -49,8 +37,18 @@ const WEAK_CHINESE: &[&str] = &[
     "情况",
 ];
 
-/// Single characters that are left over when weak words are taken out.
-const WEAK_CHARACTERS: &str = "的了和与及或在是有吗呢请搜查找写并存成我你这那一份篇个";
+/// Words that ask for news. They rank what the others found, and find nothing
+/// themselves, unless a query has no others.
+const TIMELY_ENGLISH: &[&str] = &[
+    "article", "articles", "latest", "new", "news", "recent", "report", "reports", "today",
+    "update", "updates",
+];
+const TIMELY_CHINESE: &[&str] = &[
+    "今天", "今日", "最新", "最近", "新闻", "消息", "资讯", "报道",
+];
+
+/// Single characters that are left over when such words are taken out.
+const FILLER_CHARACTERS: &str = "的了和与及或在是有吗呢请搜查找写并存成我你这那一份篇个";
 
 /// The most terms of one query; more would only be noise.
 const MOST_TERMS: usize = 64;
@@ -80,43 +78,71 @@ pub(super) fn for_index(text: &str) -> String {
     words
 }
 
-/// The terms of a query, each one word of the index.
-///
-/// Weak words are left out, unless there are no others.
-pub(super) fn terms(query: &str) -> Vec<String> {
-    let mut strong = Vec::new();
-    let mut all = Vec::new();
-    for run in runs(query) {
-        match run {
-            Run::Word(word) => {
-                if !WEAK_ENGLISH.contains(&word.as_str()) {
-                    push(&mut strong, word.clone());
+/// The words of a query, each one word of the index.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Terms {
+    /// Any of these makes a document a result.
+    pub(super) finding: Vec<String>,
+    /// These only move a result up.
+    pub(super) ranking: Vec<String>,
+}
+
+impl Terms {
+    pub(super) fn of(query: &str) -> Self {
+        let mut terms = Self::default();
+        let mut all = Vec::new();
+        for run in runs(query) {
+            match run {
+                Run::Word(word) => {
+                    let list = match word.as_str() {
+                        word if FILLER_ENGLISH.contains(&word) => None,
+                        word if TIMELY_ENGLISH.contains(&word) => Some(&mut terms.ranking),
+                        _ => Some(&mut terms.finding),
+                    };
+                    if let Some(list) = list {
+                        push(list, word.clone());
+                    }
+                    push(&mut all, word);
                 }
-                push(&mut all, word);
-            }
-            Run::Cjk(characters) => {
-                let text: String = characters.iter().collect();
-                pairs(&text, &mut all);
-                for part in without_weak(&text) {
-                    pairs(&part, &mut strong);
+                Run::Cjk(characters) => {
+                    let text: String = characters.iter().collect();
+                    pairs(&text, &mut all);
+                    for timely in TIMELY_CHINESE.iter().filter(|word| text.contains(**word)) {
+                        pairs(timely, &mut terms.ranking);
+                    }
+                    for part in topics(&text) {
+                        pairs(&part, &mut terms.finding);
+                    }
                 }
             }
         }
+        if terms.finding.is_empty() {
+            terms = Self {
+                finding: all,
+                ranking: Vec::new(),
+            };
+        }
+        terms.finding.truncate(MOST_TERMS);
+        terms.ranking.truncate(MOST_TERMS);
+        terms
     }
-    let mut terms = if strong.is_empty() { all } else { strong };
-    terms.truncate(MOST_TERMS);
-    terms
+
+    /// Writes the terms as a query of FTS5.
+    pub(super) fn expression(&self) -> String {
+        let finding = any(&self.finding);
+        if self.ranking.is_empty() {
+            return finding;
+        }
+        // bm25 counts each word once for each time it stands here, so what
+        // finds also weighs double.
+        format!("({finding}) AND ({finding} OR {})", any(&self.ranking))
+    }
 }
 
-/// Writes terms as an FTS5 query that any of them satisfies.
-pub(super) fn match_any(terms: &[String]) -> String {
-    let mut query = String::new();
-    for (index, term) in terms.iter().enumerate() {
-        let or = if index > 0 { " OR " } else { "" };
-        // Terms hold letters and digits only, so nothing needs escaping.
-        write!(query, "{or}\"{term}\"").ok();
-    }
-    query
+/// Terms hold letters and digits only, so nothing in them needs escaping.
+fn any(terms: &[String]) -> String {
+    let quoted: Vec<String> = terms.iter().map(|term| format!("\"{term}\"")).collect();
+    quoted.join(" OR ")
 }
 
 /// Gives a text as it is compared: small letters, full-width forms narrowed.
@@ -181,18 +207,18 @@ fn runs(text: &str) -> Vec<Run> {
     runs
 }
 
-/// Cuts the weak words out of a run of Chinese.
-fn without_weak(text: &str) -> Vec<String> {
+/// Cuts filler and timely words out of a run of Chinese.
+fn topics(text: &str) -> Vec<String> {
     let mut parts = vec![text.to_owned()];
-    for weak in WEAK_CHINESE {
+    for word in FILLER_CHINESE.iter().chain(TIMELY_CHINESE) {
         parts = parts
             .iter()
-            .flat_map(|part| part.split(weak).map(str::to_owned))
+            .flat_map(|part| part.split(word).map(str::to_owned))
             .collect();
     }
     let cut = parts.len() > 1;
     parts.retain(|part| {
-        let left_over = cut && part.chars().all(|c| WEAK_CHARACTERS.contains(c));
+        let left_over = cut && part.chars().all(|c| FILLER_CHARACTERS.contains(c));
         !part.is_empty() && !left_over
     });
     parts
@@ -229,27 +255,38 @@ mod tests {
     }
 
     #[test]
-    fn a_query_keeps_the_words_that_name_a_topic() {
-        let check = |query: &str, expected: &[&str]| {
-            assert_eq!(terms(query), expected, "query {query:?}");
+    fn a_query_is_found_by_its_topic_and_ranked_by_what_asks_for_news() {
+        let check = |query: &str, finding: &[&str], ranking: &[&str]| {
+            let terms = Terms::of(query);
+            assert_eq!(terms.finding, finding, "query {query:?}");
+            assert_eq!(terms.ranking, ranking, "query {query:?}");
         };
-        check("今天 AI 新闻", &["ai"]);
-        check("搜今天 AI 新闻并存成 Markdown", &["ai", "markdown"]);
-        check("今天新闻", &["今天", "天新", "新闻"]);
-        check("固态电池", &["固态", "态电", "电池"]);
-        check("关于茶的新闻", &["茶的"]);
-        check("茶", &["茶"]);
+        check("今天 AI 新闻", &["ai"], &["今天", "新闻"]);
         check(
-            "the latest news about solid-state batteries",
-            &["solid", "state", "batteries"],
+            "搜今天 AI 新闻并存成 Markdown",
+            &["ai", "markdown"],
+            &["今天", "新闻"],
         );
-        check("what is new", &["what", "is", "new"]);
-        check("\"C++\" OR NOT *", &["c", "not"]);
-        check("!?", &[]);
+        check("今天新闻", &["今天", "天新", "新闻"], &[]);
+        check("固态电池", &["固态", "态电", "电池"], &[]);
+        check("关于茶的新闻", &["茶的"], &["新闻"]);
+        check("茶", &["茶"], &[]);
+        check(
+            "the latest news about old batteries",
+            &["old", "batteries"],
+            &["latest", "news"],
+        );
+        check("what is new", &["what", "is", "new"], &[]);
+        check("\"C++\" OR NOT *", &["c", "not"], &[]);
+        check("!?", &[], &[]);
     }
 
     #[test]
     fn a_query_for_the_index_is_quoted() {
-        assert_eq!(match_any(&terms("near AND rail")), r#""near" OR "rail""#);
+        let check = |query: &str, expected: &str| {
+            assert_eq!(Terms::of(query).expression(), expected);
+        };
+        check("near AND rail", r#""near" OR "rail""#);
+        check("rail news", r#"("rail") AND ("rail" OR "news")"#);
     }
 }
