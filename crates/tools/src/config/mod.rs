@@ -104,6 +104,16 @@ struct Typed {
 /// The sections whose keys are settings.
 const SETTING_SECTIONS: [&str; 4] = ["sandbox", "skill_evolution", "subagents", "tool_search"];
 
+/// The keys of those sections that are read with the file, when no
+/// environment is at hand.
+const WRITTEN_OUT: [&str; 5] = [
+    "allow_host_bash",
+    "enabled",
+    "ls_output_max_chars",
+    "read_file_output_max_chars",
+    "use",
+];
+
 impl Config {
     /// Reads a configuration file.
     ///
@@ -297,11 +307,23 @@ impl Config {
     }
 
     fn read_typed(&self) -> Result<Typed, ConfigError> {
-        // Switches are no secrets: they are read as they stand.
         let env = std::collections::BTreeMap::new();
         let mut typed = Typed::default();
         for (name, settings) in &self.sections {
             let values = settings.with(&env);
+            for key in WRITTEN_OUT {
+                if let Some(Value::String(text)) = settings.raw(key)
+                    && text.starts_with('$')
+                {
+                    let place = settings.place_of(key).clone();
+                    return Err(ConfigError::Value {
+                        place,
+                        what: settings.what(key),
+                        expected: "written out, because it decides what is assembled",
+                        found: text.clone(),
+                    });
+                }
+            }
             match *name {
                 "sandbox" => {
                     typed.sandbox = Some(Sandbox {

@@ -150,6 +150,7 @@ fn what_is_wrong_is_told_with_its_place() {
         "sandbox: {allow_host_bash: true}",
         "sandbox: {use: a:b, allow_host_bash: 'yes'}",
         "tool_search: {enabled: maybe}",
+        "sandbox: {use: a:b, allow_host_bash: $ALLOW}",
         "tools:\n  - name: !secret x\n",
         "tools:\n  - name: x\n    group: g\n    use: u\n    n: .nan\n",
     ];
@@ -178,6 +179,7 @@ fn what_is_wrong_is_told_with_its_place() {
     conf/config.yaml:1:1: sandbox needs `use`
     conf/config.yaml:1:21: `allow_host_bash` of sandbox must be true or false, not the string "yes"
     conf/config.yaml:1:15: `enabled` of tool_search must be true, false or auto, not the string "maybe"
+    conf/config.yaml:1:21: `allow_host_bash` of sandbox must be written out, because it decides what is assembled, not $ALLOW
     conf/config.yaml:2:5: `tools.0.name` must be a plain value, not !secret
     conf/config.yaml:5:5: `tools.0.n` must be a finite number, not .nan
     "#);

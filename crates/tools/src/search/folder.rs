@@ -15,6 +15,8 @@ const LARGEST_FILE: u64 = 2 * 1024 * 1024;
 /// How much text is kept in memory.
 const LARGEST_TOTAL: u64 = 64 * 1024 * 1024;
 const MOST_FILES: usize = 10_000;
+/// How many names are looked at, should the folder be a whole disk.
+const MOST_NAMES: usize = 100_000;
 const DEEPEST: usize = 16;
 
 /// Ranked full-text search over a folder of Markdown, text and HTML files.
@@ -53,7 +55,7 @@ pub enum SearchError {
 }
 
 struct Built {
-    files: Vec<Entry>,
+    scan: Scan,
     notes: Vec<String>,
     index: Mutex<Index>,
 }
@@ -108,12 +110,12 @@ impl FolderSearch {
         let root = Dir::open_ambient_dir(&self.folder, ambient_authority()).map_err(failed)?;
         let mut scan = Scan::default();
         scan.folder(&root, "", 0).map_err(failed)?;
-        scan.files.sort_by(|a, b| a.path.cmp(&b.path));
+        scan.finish();
 
         // Held while building, so that parallel searches build only once.
         let mut slot = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         match &*slot {
-            Some(built) if built.files == scan.files => Ok(Arc::clone(built)),
+            Some(built) if built.scan == scan => Ok(Arc::clone(built)),
             _ => {
                 let built = Arc::new(read_all(&root, scan)?);
                 *slot = Some(Arc::clone(&built));
@@ -131,10 +133,12 @@ impl fmt::Debug for FolderSearch {
     }
 }
 
-#[derive(Default)]
+/// What is in the folder, before anything is read.
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Scan {
     files: Vec<Entry>,
     notes: Vec<String>,
+    names: usize,
 }
 
 impl Scan {
@@ -146,6 +150,10 @@ impl Scan {
         }
         for entry in dir.entries()? {
             let entry = entry?;
+            self.names += 1;
+            if self.names > MOST_NAMES {
+                return Ok(());
+            }
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 let shown = name.to_string_lossy();
@@ -162,6 +170,17 @@ impl Scan {
             }
         }
         Ok(())
+    }
+
+    /// Puts all in an order that does not depend on the file system.
+    fn finish(&mut self) {
+        if self.names > MOST_NAMES {
+            self.notes.push(format!(
+                "more than {MOST_NAMES} names in the folder: the rest is left out"
+            ));
+        }
+        self.files.sort_by(|a, b| a.path.cmp(&b.path));
+        self.notes.sort();
     }
 
     fn entry(
@@ -202,11 +221,11 @@ impl Scan {
 }
 
 fn read_all(root: &Dir, scan: Scan) -> Result<Built, SearchError> {
-    let Scan { files, mut notes } = scan;
+    let mut notes = scan.notes.clone();
     let mut documents = Vec::new();
     let mut total = 0;
     let mut over = 0;
-    for file in &files {
+    for file in &scan.files {
         if documents.len() >= MOST_FILES || total + file.size > LARGEST_TOTAL {
             over += 1;
             continue;
@@ -227,7 +246,7 @@ fn read_all(root: &Dir, scan: Scan) -> Result<Built, SearchError> {
     }
     notes.sort();
     Ok(Built {
-        files,
+        scan,
         notes,
         index: Mutex::new(Index::build(documents)?),
     })
@@ -298,6 +317,16 @@ mod tests {
         assert_eq!(titles(&search, "zeppelin"), ["Zeppelin"]);
         std::fs::write(disk.path().join("z.md"), "# Balloon\n").unwrap();
         assert_eq!(titles(&search, "balloon"), ["Balloon"]);
+        std::fs::write(
+            disk.path().join("y.md"),
+            vec![b'x'; LARGEST_FILE as usize + 1],
+        )
+        .unwrap();
+        let notes = search.search("balloon", 5).unwrap().notes;
+        assert!(
+            notes.iter().any(|note| note.starts_with("y.md: larger")),
+            "{notes:?}"
+        );
         std::fs::remove_file(disk.path().join("z.md")).unwrap();
         assert_eq!(titles(&search, "balloon"), Vec::<String>::new());
     }

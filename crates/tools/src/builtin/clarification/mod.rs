@@ -70,10 +70,7 @@ impl AskClarification {
             ArgSchema::literal(ARGS),
         );
         Self {
-            spec: spec
-                .effect(Effect::ReadOnly)
-                .optional_route(ROUTE)
-                .return_direct(),
+            spec: spec.effect(Effect::ReadOnly).optional_route(ROUTE),
             accepted: ArgSchema::literal(ACCEPTED),
         }
     }
