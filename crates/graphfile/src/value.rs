@@ -18,9 +18,9 @@ pub enum ValueExpr {
     /// Text with expressions in it.
     Text(Arc<[Part]>),
     /// A list with something computed in it.
-    List(Vec<ValueExpr>),
+    List(Vec<Self>),
     /// A map with something computed in it.
-    Map(Vec<(Arc<str>, ValueExpr)>),
+    Map(Vec<(Arc<str>, Self)>),
 }
 
 /// A piece of a text.
@@ -42,10 +42,10 @@ impl ValueExpr {
             Self::Literal(value) => Ok(value.clone()),
             Self::Expression(expression) => {
                 // An optional channel without a value is passed on as null.
-                if let Some(channel) = expression.channel() {
-                    if scene.channels().is_optional(channel) {
-                        return Ok(scene.channel(channel).unwrap_or(Value::Null));
-                    }
+                if let Some(channel) = expression.channel()
+                    && scene.channels().is_optional(channel)
+                {
+                    return Ok(scene.channel(channel).unwrap_or(Value::Null));
                 }
                 expression.eval(scene)
             }

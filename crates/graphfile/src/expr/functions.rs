@@ -51,19 +51,35 @@ fn end<'b, 'v>(name: &str, args: &Args<'b, 'v>, pick: fn(&List) -> Option<&Value
     }
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature of the interpreter"
+)]
 fn last<'b, 'v>(args: Args<'b, 'v>) -> Out<'b, 'v> {
     end("last", &args, List::last)
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature of the interpreter"
+)]
 fn first<'b, 'v>(args: Args<'b, 'v>) -> Out<'b, 'v> {
     end("first", &args, List::first)
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature of the interpreter"
+)]
 fn text<'b, 'v>(args: Args<'b, 'v>) -> Out<'b, 'v> {
     let message = argument("text", &args)?;
     Ok(CowVal::owned(CelString::from(message_text(&message))))
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature of the interpreter"
+)]
 fn tool_calls<'b, 'v>(args: Args<'b, 'v>) -> Out<'b, 'v> {
     let message = argument("tool_calls", &args)?;
     let calls = message
@@ -73,6 +89,10 @@ fn tool_calls<'b, 'v>(args: Args<'b, 'v>) -> Out<'b, 'v> {
     Ok(CowVal::Owned(to_val(&calls)))
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature of the interpreter"
+)]
 fn has_tool_calls<'b, 'v>(args: Args<'b, 'v>) -> Out<'b, 'v> {
     let message = argument("has_tool_calls", &args)?;
     Ok(CowVal::owned(CelBool::from(message_has_calls(&message))))

@@ -41,7 +41,7 @@ pub(super) fn to_value(val: &dyn Val) -> Result<Value, String> {
         return Ok((*value.inner()).into());
     }
     if let Some(value) = val.downcast_ref::<CelUInt>() {
-        return Ok(value.clone().into_inner().into());
+        return Ok((*value).into_inner().into());
     }
     if let Some(value) = val.downcast_ref::<CelDouble>() {
         let number = Number::from_f64(*value.inner());

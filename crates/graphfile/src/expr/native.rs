@@ -29,9 +29,9 @@ pub(super) enum Native {
     HasToolCalls {
         channel: String,
     },
-    Not(Box<Native>),
-    And(Box<Native>, Box<Native>),
-    Or(Box<Native>, Box<Native>),
+    Not(Box<Self>),
+    And(Box<Self>, Box<Self>),
+    Or(Box<Self>, Box<Self>),
 }
 
 /// `state.channel.field.field`, or another root.

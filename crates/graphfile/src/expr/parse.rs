@@ -244,10 +244,10 @@ pub(super) fn shared_side_left(mut node: IdedExpr) -> IdedExpr {
             call.args.iter_mut().for_each(turn);
             let compares =
                 [operators::EQUALS, operators::NOT_EQUALS].contains(&call.func_name.as_str());
-            if let (true, [left, right]) = (compares, call.args.as_mut_slice()) {
-                if shares(right) > shares(left) {
-                    std::mem::swap(left, right);
-                }
+            if let (true, [left, right]) = (compares, call.args.as_mut_slice())
+                && shares(right) > shares(left)
+            {
+                std::mem::swap(left, right);
             }
         }
         Expr::Comprehension(inner) => {

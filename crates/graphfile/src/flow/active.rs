@@ -1,6 +1,6 @@
 //! Which nodes can run in the same step: a search over sets of active nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Flow, Way};
 use crate::diag::{Diagnostic, G302, G306, Level, Span};
@@ -9,8 +9,8 @@ use crate::syntax::At;
 
 /// How many sets are examined before the search gives up and says so.
 const MOST_SETS: usize = 4096;
-/// How many combinations of ways are followed from one set.
-const MOST_COMBINATIONS: usize = 4096;
+/// How many combinations of ways are followed in all.
+const MOST_COMBINATIONS: usize = 1 << 16;
 
 /// What is active in a step, and which joins have been fed how far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,115 +22,136 @@ struct Moment {
 /// A way that was taken, and by whom; `None` for the start.
 type Step<'f> = (Option<usize>, &'f Way);
 
+/// Two nodes of one step that write a channel which keeps one value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Conflict {
+    first: usize,
+    second: usize,
+    channel: String,
+}
+
+/// The way that activated both nodes of a conflict, if it was one.
+#[derive(Clone, Debug, Default)]
+struct Origin {
+    from: Option<usize>,
+    at: Vec<At>,
+}
+
+struct Search<'f, 'p> {
+    flow: &'f Flow<'p>,
+    seen: BTreeSet<Moment>,
+    queue: VecDeque<Moment>,
+    fired: Vec<bool>,
+    conflicts: BTreeMap<Conflict, Origin>,
+    width: usize,
+    /// How many more combinations may be followed.
+    left: usize,
+}
+
 impl Flow<'_> {
     /// Searches all steps the graph can be in; returns the greatest width if it saw them all.
     pub(super) fn check_active(&self, report: &mut Report<'_>, reached: &[bool]) -> Option<usize> {
-        let mut seen: BTreeSet<Moment> = BTreeSet::new();
-        let mut queue = std::collections::VecDeque::new();
-        let mut fired = vec![false; self.nodes.len()];
-        let mut conflicts: BTreeMap<(usize, usize, String), (Option<usize>, Vec<At>)> =
-            BTreeMap::new();
-        let (mut width, mut complete) = (0, true);
-        let visit = |moment: Moment,
-                     steps: &[Step<'_>],
-                     queue: &mut std::collections::VecDeque<Moment>,
-                     seen: &mut BTreeSet<Moment>| {
-            if seen.contains(&moment) {
-                return None;
-            }
-            let found = self.conflicts(&moment, steps);
-            seen.insert(moment.clone());
-            queue.push_back(moment);
-            Some(found)
+        let mut search = Search {
+            flow: self,
+            seen: BTreeSet::new(),
+            queue: VecDeque::new(),
+            fired: vec![false; self.nodes.len()],
+            conflicts: BTreeMap::new(),
+            width: 0,
+            left: MOST_COMBINATIONS,
         };
-        let mut first = Vec::new();
-        for way in &self.start {
-            let mut moment = Moment::default();
-            self.take(&mut moment, None, way, &mut fired);
-            first.push((moment, vec![(None, way)]));
-        }
-        for (moment, steps) in first {
-            if let Some(found) = visit(moment, &steps, &mut queue, &mut seen) {
-                conflicts.extend(found);
-            }
-        }
-        while let Some(moment) = queue.pop_front() {
-            width = width.max(moment.active.len());
-            if seen.len() > MOST_SETS {
-                complete = false;
-                break;
-            }
-            let (all, combined) = self.combinations(&moment);
-            complete &= all;
-            for steps in combined {
-                let mut next = Moment {
-                    active: BTreeSet::new(),
-                    fed: moment.fed.clone(),
-                };
-                for (from, way) in &steps {
-                    self.take(&mut next, *from, way, &mut fired);
-                }
-                if next.active.is_empty() {
-                    continue;
-                }
-                if let Some(found) = visit(next, &steps, &mut queue, &mut seen) {
-                    for (key, origin) in found {
-                        conflicts.entry(key).or_insert(origin);
-                    }
-                }
-            }
-        }
-        for ((a, b, channel), (from, at)) in conflicts {
-            self.report_conflict(report, a, b, &channel, from, &at);
+        let complete = search.run();
+        let Search {
+            fired,
+            conflicts,
+            width,
+            ..
+        } = search;
+        for (conflict, origin) in conflicts {
+            self.report_conflict(report, &conflict, &origin);
         }
         if complete {
             self.report_joins(report, &fired, reached);
-        } else {
-            let finding = Diagnostic::new(&G302, "not all steps of this graph were examined")
-                .level(Level::Note)
-                .at(
-                    report.key(&At::root().key("nodes")),
-                    format!("more than {MOST_SETS} sets of active nodes"),
-                )
-                .help(
-                    "G302 and G306 are checked as far as the search went; the run checks the rest",
-                );
-            report.push(finding);
+            return Some(width);
         }
-        complete.then_some(width)
+        let finding = Diagnostic::new(&G302, "not all steps of this graph were examined")
+            .level(Level::Note)
+            .at(
+                report.key(&At::root().key("nodes")),
+                "too many sets of active nodes",
+            )
+            .help("G302 and G306 are checked as far as the search went; the run checks the rest");
+        report.push(finding);
+        None
+    }
+}
+
+impl<'f> Search<'f, '_> {
+    /// Visits every moment that can be reached; `false` if there are too many.
+    fn run(&mut self) -> bool {
+        for way in &self.flow.start {
+            self.advance(&Moment::default(), &[(None, way)]);
+        }
+        while let Some(moment) = self.queue.pop_front() {
+            if self.seen.len() > MOST_SETS {
+                return false;
+            }
+            self.width = self.width.max(moment.active.len());
+            let Some(combinations) = self.combinations(&moment) else {
+                return false;
+            };
+            for steps in combinations {
+                self.advance(&moment, &steps);
+            }
+        }
+        true
+    }
+
+    fn advance(&mut self, before: &Moment, steps: &[Step<'f>]) {
+        let mut next = Moment {
+            active: BTreeSet::new(),
+            fed: before.fed.clone(),
+        };
+        for (from, way) in steps {
+            self.take(&mut next, *from, way);
+        }
+        if next.active.is_empty() || self.seen.contains(&next) {
+            return;
+        }
+        self.find_conflicts(&next, steps);
+        self.seen.insert(next.clone());
+        self.queue.push_back(next);
     }
 
     /// Activates the targets of a way, or feeds the joins that wait for its source.
-    fn take(&self, moment: &mut Moment, from: Option<usize>, way: &Way, fired: &mut [bool]) {
+    fn take(&mut self, moment: &mut Moment, from: Option<usize>, way: &Way) {
         for target in &way.targets {
-            let waited = from.filter(|from| self.waits[*target].contains(from));
-            let Some(from) = waited else {
+            let waits = &self.flow.waits[*target];
+            let Some(from) = from.filter(|from| waits.contains(from)) else {
                 moment.active.insert(*target);
                 continue;
             };
             let fed = moment.fed.entry(*target).or_default();
             fed.insert(from);
-            if self.waits[*target]
-                .iter()
-                .all(|source| fed.contains(source))
-            {
+            if waits.iter().all(|source| fed.contains(source)) {
                 moment.fed.remove(target);
                 moment.active.insert(*target);
-                fired[*target] = true;
+                self.fired[*target] = true;
             }
         }
     }
 
-    /// Returns the combinations of ways the active nodes can take, and whether these are all.
-    fn combinations<'f>(&'f self, moment: &Moment) -> (bool, Vec<Vec<Step<'f>>>) {
+    /// Returns the combinations of ways the active nodes can take; `None` if there are too many.
+    fn combinations(&mut self, moment: &Moment) -> Option<Vec<Vec<Step<'f>>>> {
+        let flow = self.flow;
         let mut combined: Vec<Vec<Step<'f>>> = vec![Vec::new()];
         for number in &moment.active {
-            let ways = &self.ways[*number];
+            let ways = &flow.ways[*number];
             if ways.is_empty() {
                 continue;
             }
-            if combined.len() * ways.len() > MOST_COMBINATIONS {
-                return (false, combined);
+            if combined.len() * ways.len() > self.left {
+                return None;
             }
             combined = combined
                 .iter()
@@ -143,52 +164,50 @@ impl Flow<'_> {
                 })
                 .collect();
         }
-        (true, combined)
+        self.left = self.left.checked_sub(combined.len())?;
+        Some(combined)
     }
 
-    /// Finds pairs of active nodes that write a channel which keeps one value a step.
-    fn conflicts(
-        &self,
-        moment: &Moment,
-        steps: &[Step<'_>],
-    ) -> Vec<((usize, usize, String), (Option<usize>, Vec<At>))> {
-        let mut found = Vec::new();
+    fn find_conflicts(&mut self, moment: &Moment, steps: &[Step<'_>]) {
+        let flow = self.flow;
         let active: Vec<usize> = moment.active.iter().copied().collect();
-        for (index, a) in active.iter().enumerate() {
-            for b in &active[index + 1..] {
-                for (channel, _) in &self.nodes[*a].writes {
-                    let single = self
+        for (index, first) in active.iter().enumerate() {
+            for second in &active[index + 1..] {
+                for (channel, _) in &flow.nodes[*first].writes {
+                    let single = flow
                         .channels
                         .get(channel)
                         .is_some_and(|plan| plan.reduce.single_write());
-                    let both = self.nodes[*b]
+                    let both = flow.nodes[*second]
                         .writes
                         .iter()
                         .any(|(other, _)| other == channel);
                     if !single || !both {
                         continue;
                     }
-                    let origin = steps
-                        .iter()
-                        .find(|(_, way)| way.targets.contains(a) && way.targets.contains(b))
-                        .map_or((None, Vec::new()), |(from, way)| (*from, way.at.clone()));
-                    found.push(((*a, *b, channel.clone()), origin));
+                    let together = steps.iter().find(|(_, way)| {
+                        way.targets.contains(first) && way.targets.contains(second)
+                    });
+                    let origin = together.map_or_else(Origin::default, |(from, way)| Origin {
+                        from: *from,
+                        at: way.at.clone(),
+                    });
+                    let conflict = Conflict {
+                        first: *first,
+                        second: *second,
+                        channel: channel.clone(),
+                    };
+                    self.conflicts.entry(conflict).or_insert(origin);
                 }
             }
         }
-        found
     }
+}
 
-    fn report_conflict(
-        &self,
-        report: &mut Report<'_>,
-        a: usize,
-        b: usize,
-        channel: &str,
-        from: Option<usize>,
-        origin: &[At],
-    ) {
-        let (first, second) = (&self.nodes[a], &self.nodes[b]);
+impl Flow<'_> {
+    fn report_conflict(&self, report: &mut Report<'_>, conflict: &Conflict, origin: &Origin) {
+        let (first, second) = (&self.nodes[conflict.first], &self.nodes[conflict.second]);
+        let channel = conflict.channel.as_str();
         let title = format!(
             "`{}` and `{}` can write `{channel}` in the same step",
             first.id, second.id
@@ -198,8 +217,8 @@ impl Flow<'_> {
             .at(place(report, first, channel), "first write")
             .at(place(report, second, channel), "second write")
             .context(declared, "reduce: last keeps one value a step");
-        if let [at] = origin {
-            let label = match from {
+        if let [at] = origin.at.as_slice() {
+            let label = match origin.from {
                 Some(from) => format!("both run after `{}`", self.nodes[from].id),
                 None => "both run first".to_owned(),
             };

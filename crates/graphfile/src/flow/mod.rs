@@ -62,10 +62,10 @@ impl<'p> Flow<'p> {
                 way.at.push(goto.at.clone());
                 for (to, _) in &goto.targets {
                     let To::Node(name) = to else { continue };
-                    if let Some(number) = numbers.get(name.as_str()) {
-                        if !way.targets.contains(number) {
-                            way.targets.push(*number);
-                        }
+                    if let Some(number) = numbers.get(name.as_str())
+                        && !way.targets.contains(number)
+                    {
+                        way.targets.push(*number);
                     }
                 }
             }

@@ -269,13 +269,13 @@ pub(super) fn read_channels(
             check_fit(report, &place, name, reduce, &kind, types);
         }
         let default = keys.default.as_ref().map(from_yaml);
-        if let Some(default) = &default {
-            if let Err(wrong) = types.check(&kind, default) {
-                let title = format!("the default of `{name}` does not fit its type");
-                let finding = Diagnostic::new(&G205, title)
-                    .at(report.brief(&place.key("default")), wrong.to_string());
-                report.push(finding);
-            }
+        if let Some(default) = &default
+            && let Err(wrong) = types.check(&kind, default)
+        {
+            let title = format!("the default of `{name}` does not fit its type");
+            let finding = Diagnostic::new(&G205, title)
+                .at(report.brief(&place.key("default")), wrong.to_string());
+            report.push(finding);
         }
         let reduce = reduce.unwrap_or(Reduce::Newest);
         channels.insert(

@@ -485,15 +485,15 @@ impl Nodes<'_, '_> {
                 self.op(at, yaml, channel, names, said)?,
             ]));
         }
-        if let (true, Yaml::Sequence(items)) = (removes, yaml) {
-            if items.iter().any(|item| only(item, "remove").is_some()) {
-                let ops: Vec<_> = items
-                    .iter()
-                    .enumerate()
-                    .map(|(index, item)| self.op(&at.item(index), item, channel, names, said))
-                    .collect();
-                return ops.into_iter().collect::<Option<_>>().map(WriteExpr::Ops);
-            }
+        if let (true, Yaml::Sequence(items)) = (removes, yaml)
+            && items.iter().any(|item| only(item, "remove").is_some())
+        {
+            let ops: Vec<_> = items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| self.op(&at.item(index), item, channel, names, said))
+                .collect();
+            return ops.into_iter().collect::<Option<_>>().map(WriteExpr::Ops);
         }
         let wanted = channel.write_type(self.types, yaml);
         self.compiler

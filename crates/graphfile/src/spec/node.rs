@@ -189,7 +189,7 @@ pub(crate) struct CallKeys {
 /// The decoded keys of one kind.
 #[derive(Debug)]
 pub(crate) enum KindKeys {
-    Model(ModelKeys),
+    Model(Box<ModelKeys>),
     Tools(ToolsKeys),
     Tool(ToolKeys),
     Set(SetKeys),
@@ -330,7 +330,7 @@ fn decode_kind(
         return None;
     };
     Some(match kind {
-        Kind::Model => KindKeys::Model(decode(report, at, own, &COMMON)?),
+        Kind::Model => KindKeys::Model(Box::new(decode(report, at, own, &COMMON)?)),
         Kind::Tools => KindKeys::Tools(decode(report, at, own, &COMMON)?),
         Kind::Tool => KindKeys::Tool(decode(report, at, own, &COMMON)?),
         Kind::Set => KindKeys::Set(decode(report, at, own, &COMMON)?),

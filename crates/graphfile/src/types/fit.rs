@@ -11,10 +11,10 @@ pub(crate) fn fits(types: &Types, from: &Type, to: &Type) -> bool {
 }
 
 fn fits_within(types: &Types, from: &Type, to: &Type, depth: usize) -> bool {
-    if let (Type::Named(a), Type::Named(b)) = (from, to) {
-        if a == b {
-            return true;
-        }
+    if let (Type::Named(a), Type::Named(b)) = (from, to)
+        && a == b
+    {
+        return true;
     }
     // Types that contain each other through lists would be compared without end.
     if depth > 16 {

@@ -40,11 +40,11 @@ pub(crate) enum Type {
     /// Values of one type, in order.
     List(Arc<ListType>),
     /// Values of one type under any keys.
-    Map(Arc<Type>),
+    Map(Arc<Self>),
     /// A record.
     Object(Arc<ObjectType>),
     /// A value that may be missing or null.
-    Optional(Arc<Type>),
+    Optional(Arc<Self>),
     /// A type of the file, by name.
     Named(Arc<str>),
 }
