@@ -84,16 +84,29 @@ pub trait World: Send + Sync {
 }
 
 /// The real world: the system clock, tokio's timer, ids by time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TokioWorld {
+    /// Tells the ids of this world from those that others make in the same millisecond.
+    salt: u128,
     last: Mutex<u128>,
+}
+
+impl Default for TokioWorld {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl TokioWorld {
     /// The real world.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        // Everything below the 48 bits of time, the version and variant of the format included.
+        let salt = uuid::Uuid::now_v7().as_u128() & ((1 << 80) - 1);
+        Self {
+            salt,
+            last: Mutex::new(0),
+        }
     }
 }
 
@@ -108,8 +121,8 @@ impl World for TokioWorld {
     }
 
     fn new_id(&self) -> Id {
-        let id = uuid::Uuid::now_v7().as_u128();
-        // A clock set back must not make a newer id smaller.
+        let id = (u128::from(self.now().0) << 80) | self.salt;
+        // Within a millisecond, and when the clock is set back, ids count on.
         let mut last = self
             .last
             .lock()

@@ -201,13 +201,14 @@ impl TaskCx {
         attempt.ids
     }
 
-    pub(crate) fn next_slot(&self, number: u32, call: &Arc<str>) -> Slot {
+    pub(crate) fn next_slot(&self, number: u32, call: &str) -> Slot {
         let mut attempt = self.attempt(number);
+        let call: Arc<str> = call.into();
         let ordinal = attempt.ordinals.entry(call.clone()).or_default();
         *ordinal += 1;
         Slot {
-            call: call.clone(),
             ordinal: *ordinal - 1,
+            call,
         }
     }
 

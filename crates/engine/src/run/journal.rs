@@ -142,7 +142,7 @@ impl NodeCx {
             ("options", vec!["retry", "skip", "fail"].into()),
         ]);
         let asker = Self {
-            call: format!("{}?", call.key).into(),
+            call: Some(format!("{}?", call.key).into()),
             ..self.clone()
         };
         let answer = asker.interrupt(payload)?;
@@ -196,7 +196,7 @@ impl NodeCx {
     #[must_use]
     pub fn for_call(&self, call: &Call) -> Self {
         Self {
-            call: call.key.clone(),
+            call: Some(call.key.clone()),
             ..self.clone()
         }
     }
