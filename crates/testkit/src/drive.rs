@@ -402,7 +402,7 @@ fn show(snapshot: &Snapshot) -> Value {
     if !snapshot.interrupts.is_empty() {
         shown.insert("interrupts".into(), questions(&snapshot.interrupts));
     }
-    if failed.len() > 0 {
+    if !failed.is_empty() {
         shown.insert("failed".into(), failed.into());
     }
     shown.insert("step".into(), snapshot.step.into());
