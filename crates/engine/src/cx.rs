@@ -20,13 +20,17 @@ pub struct NodeCx {
     pub(crate) task: Arc<TaskCx>,
     pub(crate) overlay: Option<Arc<Overlay>>,
     pub(crate) attempt: u32,
-    /// The journaled call on whose behalf this context asks; empty for the node itself.
-    pub(crate) call: Arc<str>,
+    /// The journaled call on whose behalf this context asks; none for the node itself.
+    pub(crate) call: Option<Arc<str>>,
 }
 
 impl NodeCx {
     pub(crate) fn run_cx(&self) -> &RunCx {
         &self.task.run
+    }
+
+    fn call_key(&self) -> &str {
+        self.call.as_deref().unwrap_or_default()
     }
 
     /// The state as it was when the step began; in a router, with the task's own writes.
@@ -100,8 +104,8 @@ impl NodeCx {
 
     /// The path of the graph: empty for the root, else the names of the nodes above, joined with `/`.
     #[must_use]
-    pub fn namespace(&self) -> &Arc<str> {
-        &self.run_cx().visible
+    pub fn graph_path(&self) -> &Arc<str> {
+        &self.run_cx().graph_path
     }
 
     /// The thread.
@@ -170,14 +174,15 @@ impl NodeCx {
         let ordinal = self.task.next_id(self.attempt);
         format!(
             "{:032x}",
-            self.task.hash(&[&self.call, "id", &ordinal.to_string()])
+            self.task
+                .hash(&[self.call_key(), "id", &ordinal.to_string()])
         )
     }
 
     /// A key for the receiver of an effect, stable over the attempts of this call.
     #[must_use]
     pub fn idempotency_key(&self) -> String {
-        format!("{:032x}", self.task.hash(&[&self.call, "idempotency"]))
+        format!("{:032x}", self.task.hash(&[self.call_key(), "idempotency"]))
     }
 
     /// Asks, and waits.
@@ -189,7 +194,7 @@ impl NodeCx {
     /// # Errors
     /// Until the question is answered.
     pub fn interrupt(&self, payload: impl Into<Value>) -> Result<Value, NodeError> {
-        let slot = self.task.next_slot(self.attempt, &self.call);
+        let slot = self.task.next_slot(self.attempt, self.call_key());
         if let Some(answer) = self.task.answer(&slot) {
             return Ok(answer);
         }
@@ -214,7 +219,7 @@ impl NodeCx {
                 data: data(),
             };
             listener.on_event(&Event {
-                namespace: run.visible.clone(),
+                namespace: run.graph_path.clone(),
                 step: self.task.step,
                 kind,
             });

@@ -63,6 +63,13 @@ impl NodeError {
         })
     }
 
+    /// The error of a node that asked with [`NodeCx::interrupt`](crate::NodeCx::interrupt) in this attempt and lost the
+    /// error that gave it: one of several calls asked, for example, and the others had to finish first.
+    #[must_use]
+    pub fn interrupted() -> Self {
+        Self::from_kind(NodeErrorKind::Interrupted)
+    }
+
     pub(crate) fn from_kind(kind: NodeErrorKind) -> Self {
         Self(Box::new(kind))
     }
@@ -362,20 +369,20 @@ impl RunError {
     /// The node to blame: its path, if there is one.
     #[must_use]
     pub fn node(&self) -> Option<&Arc<str>> {
-        let location = match self {
-            Self::Node { location, .. }
-            | Self::NodeTimeout { location, .. }
-            | Self::UnknownNode { location, .. }
-            | Self::UnmappedRoute { location, .. }
-            | Self::ConcurrentUpdate { location, .. }
-            | Self::InvalidUpdate { location, .. }
-            | Self::Reducer { location, .. }
-            | Self::UnknownInput { location, .. }
-            | Self::VisitLimit { location, .. }
-            | Self::NoParent { location }
-            | Self::JournalMismatch { location, .. }
-            | Self::Mismatch { location, .. } => location,
-            _ => return None,
+        let (Self::Node { location, .. }
+        | Self::NodeTimeout { location, .. }
+        | Self::UnknownNode { location, .. }
+        | Self::UnmappedRoute { location, .. }
+        | Self::ConcurrentUpdate { location, .. }
+        | Self::InvalidUpdate { location, .. }
+        | Self::Reducer { location, .. }
+        | Self::UnknownInput { location, .. }
+        | Self::VisitLimit { location, .. }
+        | Self::NoParent { location }
+        | Self::JournalMismatch { location, .. }
+        | Self::Mismatch { location, .. }) = self
+        else {
+            return None;
         };
         (!location.node.is_empty()).then_some(&location.node)
     }

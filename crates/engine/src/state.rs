@@ -4,6 +4,7 @@ use crate::channel::{Channel, ChannelSpec, Effect, Fold, ReduceError, Slot};
 use crate::command::{ChannelRef, Write};
 use crate::value::{Map, Value, ValueError, from_value};
 use serde::de::DeserializeOwned;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -119,13 +120,13 @@ pub(crate) fn fold_write(
 
 /// The writes of a task laid over the state, for its routers: folded only where a router looks.
 pub(crate) struct Overlay {
-    writes: Vec<(ChannelIx, Write)>,
+    writes: SmallVec<[(ChannelIx, Write); 1]>,
     folded: Vec<OnceLock<Slot>>,
     error: Mutex<Option<(ChannelIx, ReduceError)>>,
 }
 
 impl Overlay {
-    pub(crate) fn new(channels: usize, writes: Vec<(ChannelIx, Write)>) -> Self {
+    pub(crate) fn new(channels: usize, writes: SmallVec<[(ChannelIx, Write); 1]>) -> Self {
         Self {
             writes,
             folded: vec![OnceLock::new(); channels],

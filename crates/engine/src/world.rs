@@ -9,12 +9,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// A point in time: milliseconds since 1970, UTC.
+/// A point in time: milliseconds since 1970, UTC. Prints as `2026-12-01T04:11:56.789Z`.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
+        match jiff::Timestamp::from_millisecond(millis) {
+            Ok(time) => write!(out, "{time:.3}"),
+            Err(_) => write!(out, "{} ms after 1970", self.0),
+        }
+    }
+}
 
 /// An id of 128 bits; those of one world sort in the order they were made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,16 +94,29 @@ pub trait World: Send + Sync {
 }
 
 /// The real world: the system clock, tokio's timer, ids by time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TokioWorld {
+    /// Tells the ids of this world from those that others make in the same millisecond.
+    salt: u128,
     last: Mutex<u128>,
+}
+
+impl Default for TokioWorld {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl TokioWorld {
     /// The real world.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        // Everything below the 48 bits of time, the version and variant of the format included.
+        let salt = uuid::Uuid::now_v7().as_u128() & ((1 << 80) - 1);
+        Self {
+            salt,
+            last: Mutex::new(0),
+        }
     }
 }
 
@@ -108,8 +131,8 @@ impl World for TokioWorld {
     }
 
     fn new_id(&self) -> Id {
-        let id = uuid::Uuid::now_v7().as_u128();
-        // A clock set back must not make a newer id smaller.
+        let id = (u128::from(self.now().0) << 80) | self.salt;
+        // Within a millisecond, and when the clock is set back, ids count on.
         let mut last = self
             .last
             .lock()

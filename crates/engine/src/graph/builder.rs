@@ -443,7 +443,7 @@ impl Freezer {
         };
         Ok(Graph(Arc::new(Frozen {
             name: self.draft.name,
-            visits: counts.then(|| all.len() as ChannelIx),
+            visits: counts.then_some(all.len() as ChannelIx),
             channels: Arc::new(table),
             declared,
             input: input.unwrap_or_else(|| all.clone()),

@@ -32,7 +32,7 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
             task: task.clone(),
             overlay: None,
             attempt: number,
-            call: "".into(),
+            call: None,
         };
         if !task.is_start() {
             run.emit(task.step, || EventKind::TaskStarted {
@@ -150,7 +150,7 @@ pub(super) async fn finish_as(
         task: task.clone(),
         overlay: None,
         attempt: 1,
-        call: "".into(),
+        call: None,
     };
     finish(&cx, exits, output)
         .await

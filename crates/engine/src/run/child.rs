@@ -40,7 +40,7 @@ impl NodeCx {
         memory: ChildMemory,
     ) -> Result<Map, NodeError> {
         let run = self.run_cx();
-        let visible: Arc<str> = self.path().into();
+        let graph_path: Arc<str> = self.path().into();
         let place = if name.is_empty() {
             self.task.path.to_string()
         } else {
@@ -69,7 +69,14 @@ impl NodeCx {
             cancel: run.cancel.clone(),
             ..RunOptions::default()
         };
-        let outcome = open::invoke(&runner, scope, visible, run.writer.clone(), input, options);
+        let outcome = open::invoke(
+            &runner,
+            scope,
+            graph_path,
+            run.writer.clone(),
+            input,
+            options,
+        );
         let outcome = Box::pin(outcome).await.map_err(failed)?;
         self.child_end(outcome, &namespace)
     }

@@ -22,7 +22,7 @@ pub(crate) struct RunCx {
     /// Where the checkpoints of this graph are stored.
     pub(crate) namespace: Arc<str>,
     /// The path of this graph: the names of the nodes above it.
-    pub(crate) visible: Arc<str>,
+    pub(crate) graph_path: Arc<str>,
     pub(crate) run: Id,
     pub(crate) listener: Option<Arc<dyn Listener>>,
     pub(crate) cancel: CancellationToken,
@@ -36,10 +36,10 @@ pub(crate) struct RunCx {
 impl RunCx {
     /// The path of a node: the path of the graph and its name.
     pub(crate) fn node_path(&self, node: &str) -> String {
-        if self.visible.is_empty() {
+        if self.graph_path.is_empty() {
             node.to_owned()
         } else {
-            format!("{}/{node}", self.visible)
+            format!("{}/{node}", self.graph_path)
         }
     }
 
@@ -59,7 +59,7 @@ impl RunCx {
     pub(crate) fn emit(&self, step: i64, kind: impl FnOnce() -> EventKind) {
         if let Some(listener) = &self.listener {
             listener.on_event(&Event {
-                namespace: self.visible.clone(),
+                namespace: self.graph_path.clone(),
                 step,
                 kind: kind(),
             });
@@ -201,13 +201,14 @@ impl TaskCx {
         attempt.ids
     }
 
-    pub(crate) fn next_slot(&self, number: u32, call: &Arc<str>) -> Slot {
+    pub(crate) fn next_slot(&self, number: u32, call: &str) -> Slot {
         let mut attempt = self.attempt(number);
+        let call: Arc<str> = call.into();
         let ordinal = attempt.ordinals.entry(call.clone()).or_default();
         *ordinal += 1;
         Slot {
-            call: call.clone(),
             ordinal: *ordinal - 1,
+            call,
         }
     }
 

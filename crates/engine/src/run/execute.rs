@@ -21,9 +21,10 @@ pub(crate) type Ends = Vec<Option<TaskEnd>>;
 /// If a record could not be stored.
 pub(crate) async fn run_tasks(
     run: &RunCx,
-    tasks: &[(Arc<TaskCx>, &Task)],
+    contexts: &[Arc<TaskCx>],
+    tasks: &[Task],
 ) -> Result<Ends, RunError> {
-    if let [(cx, task)] = tasks {
+    if let ([cx], [task]) = (contexts, tasks) {
         // The one task of a step needs no record of its own: the checkpoint of the step says it all.
         let end = or_cancelled(run, run_task(cx.clone(), &task.kind)).await;
         if let Some(end) = &end {
@@ -32,7 +33,7 @@ pub(crate) async fn run_tasks(
         return Ok(vec![end]);
     }
     let mut ends: Ends = tasks.iter().map(|_| None).collect();
-    let mut waiting = tasks.iter().enumerate();
+    let mut waiting = contexts.iter().zip(tasks).enumerate();
     let mut running = FuturesUnordered::new();
     let mut start = |running: &mut FuturesUnordered<_>| {
         if let Some((at, (cx, task))) = waiting.next() {
@@ -50,7 +51,7 @@ pub(crate) async fn run_tasks(
             Poll::Pending => {
                 let mut ops = Vec::new();
                 for at in unrecorded.drain(..) {
-                    let cx = &tasks[at].0;
+                    let cx = &contexts[at];
                     ops.extend(
                         ends[at]
                             .as_ref()
@@ -58,7 +59,7 @@ pub(crate) async fn run_tasks(
                             .unwrap_or_default(),
                     );
                 }
-                run.record(tasks[0].0.checkpoint, ops).await?;
+                run.record(contexts[0].checkpoint, ops).await?;
                 let next = poll_fn(|cx| Pin::new(&mut running).poll_next(cx));
                 match or_cancelled(run, next).await {
                     Some(next) => next,
@@ -69,7 +70,7 @@ pub(crate) async fn run_tasks(
         let Some((at, end)) = next else {
             return Ok(ends);
         };
-        announce(run, &tasks[at].0, &end);
+        announce(run, &contexts[at], &end);
         ends[at] = Some(end);
         unrecorded.push(at);
         start(&mut running);
@@ -80,7 +81,7 @@ pub(crate) async fn run_tasks(
 async fn or_cancelled<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     // The clock belongs to the root: only there it is known that everything waits.
-    let moves_clock = run.visible.is_empty();
+    let moves_clock = run.graph_path.is_empty();
     let first = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
     if let Poll::Ready(result) = first {
         return Some(result);

@@ -46,6 +46,13 @@ impl Call {
         }
     }
 
+    /// Makes the input part of the key: another input is then another call, not a mismatch.
+    #[must_use]
+    pub fn keyed_by_input(mut self) -> Self {
+        self.key = format!("{}:{:016x}", self.key, self.input).into();
+        self
+    }
+
     /// The key.
     #[must_use]
     pub fn key(&self) -> &Arc<str> {
@@ -142,7 +149,7 @@ impl NodeCx {
             ("options", vec!["retry", "skip", "fail"].into()),
         ]);
         let asker = Self {
-            call: format!("{}?", call.key).into(),
+            call: Some(format!("{}?", call.key).into()),
             ..self.clone()
         };
         let answer = asker.interrupt(payload)?;
@@ -196,7 +203,7 @@ impl NodeCx {
     #[must_use]
     pub fn for_call(&self, call: &Call) -> Self {
         Self {
-            call: call.key.clone(),
+            call: Some(call.key.clone()),
             ..self.clone()
         }
     }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(super) async fn invoke(
     runner: &Runner,
     scope: Scope,
-    visible: Arc<str>,
+    graph_path: Arc<str>,
     writer: Option<Arc<dyn ThreadWriter>>,
     input: Input,
     options: RunOptions,
@@ -50,7 +50,7 @@ pub(super) async fn invoke(
         world: runner.world.clone(),
         thread: scope.thread.clone(),
         namespace: scope.namespace,
-        visible,
+        graph_path,
         run: run_id,
         listener: options.listener,
         cancel: options.cancel,

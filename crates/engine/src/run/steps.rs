@@ -94,7 +94,7 @@ impl Session {
         let written = match apply(&run.graph, &mut self.thread, &tasks, results) {
             Ok(written) => written,
             Err(error) => {
-                let error = error.within(&run.visible);
+                let error = error.within(&run.graph_path);
                 self.record_failed_application(&tasks, &error).await?;
                 return ends(Exit::Failed { error });
             }
@@ -147,6 +147,19 @@ impl Session {
                 .map(|task| task.name(&run.graph).clone())
                 .collect(),
         });
+        if self.records.is_empty() {
+            // The common case: nothing of this step was done before.
+            let ends = run_tasks(run, &contexts, tasks).await?;
+            return match all_done(ends) {
+                Ok(results) => Ok(Ok(results)),
+                Err(ends) => {
+                    let finished = tasks.iter().map(|_| None).collect();
+                    let open: Vec<usize> = (0..tasks.len()).collect();
+                    let end = self.break_off(tasks, &contexts, finished, &open, ends);
+                    Ok(Err(end.await?))
+                }
+            };
+        }
         let mut finished: Vec<Option<Done>> =
             tasks.iter().map(|task| self.finished(task)).collect();
         for (cx, done) in contexts.iter().zip(&finished) {
@@ -154,33 +167,49 @@ impl Session {
                 announce_done(run, cx, done, true);
             }
         }
-        let open: Vec<(Arc<TaskCx>, &Task)> = contexts
-            .iter()
-            .zip(tasks)
-            .zip(&finished)
-            .filter(|(_, done)| done.is_none())
-            .map(|((cx, task), _)| (cx.clone(), task))
-            .collect();
-        let ends = run_tasks(run, &open).await?;
-        if ends.iter().all(|end| matches!(end, Some(TaskEnd::Done(_)))) {
-            merge_ends(&mut finished, ends);
-            return Ok(Ok(finished.into_iter().flatten().collect()));
+        let open = (0..tasks.len()).filter(|at| finished[*at].is_none());
+        let open: Vec<usize> = open.collect();
+        let open_contexts: Vec<Arc<TaskCx>> = open.iter().map(|at| contexts[*at].clone()).collect();
+        let open_tasks: Vec<Task> = open.iter().map(|at| tasks[*at].clone()).collect();
+        let ends = run_tasks(run, &open_contexts, &open_tasks).await?;
+        match all_done(ends) {
+            Ok(results) => {
+                for (at, done) in open.into_iter().zip(results) {
+                    finished[at] = Some(done);
+                }
+                Ok(Ok(finished.into_iter().flatten().collect()))
+            }
+            Err(ends) => {
+                let end = self.break_off(tasks, &contexts, finished, &open, ends);
+                Ok(Err(end.await?))
+            }
         }
+    }
+
+    /// Ends a step that is not complete: records what its tasks did, and shows what the finished ones wrote.
+    async fn break_off(
+        &mut self,
+        tasks: &[Task],
+        contexts: &[Arc<TaskCx>],
+        mut finished: Vec<Option<Done>>,
+        open: &[usize],
+        ends: Ends,
+    ) -> Result<(Exit, Vec<Interrupt>), RunError> {
         let mut ops = Vec::new();
-        for ((cx, _), end) in open.iter().zip(&ends) {
-            ops.extend(
-                end.as_ref()
-                    .map(|end| end_records(run, cx, end))
-                    .unwrap_or_default(),
-            );
+        for (at, end) in open.iter().zip(&ends) {
+            if let Some(end) = end {
+                ops.extend(end_records(&self.run, &contexts[*at], end));
+            }
         }
-        run.record(self.head, ops).await?;
-        drop(contexts);
-        drop(view);
+        self.run.record(self.head, ops).await?;
         let (exit, asked) = verdict(&ends);
-        merge_ends(&mut finished, ends);
+        for (at, end) in open.iter().zip(ends) {
+            if let Some(TaskEnd::Done(done)) = end {
+                finished[*at] = Some(done);
+            }
+        }
         self.show_finished(tasks, finished, matches!(exit, Exit::Interrupted));
-        Ok(Err((exit, asked)))
+        Ok((exit, asked))
     }
 
     /// Lets the outcome, and after an interrupt the listeners, see what the finished tasks of an open step wrote. It is
@@ -324,14 +353,16 @@ impl Session {
     }
 }
 
-/// Puts the results of the tasks that just ran into the places that were open.
-fn merge_ends(finished: &mut [Option<Done>], ends: Ends) {
-    let open = finished.iter_mut().filter(|done| done.is_none());
-    for (done, end) in open.zip(ends) {
-        if let Some(TaskEnd::Done(end)) = end {
-            *done = Some(end);
-        }
+/// The results of a step whose tasks all finished; else the ends as they are.
+fn all_done(ends: Ends) -> Result<Vec<Done>, Ends> {
+    if !ends.iter().all(|end| matches!(end, Some(TaskEnd::Done(_)))) {
+        return Err(ends);
     }
+    let done = ends.into_iter().filter_map(|end| match end {
+        Some(TaskEnd::Done(done)) => Some(done),
+        _ => None,
+    });
+    Ok(done.collect())
 }
 
 /// Stands for the head of a thread without a checkpoint.

@@ -62,7 +62,7 @@ impl Runner {
             world: self.world.clone(),
             thread: thread.clone(),
             namespace: scope.namespace,
-            visible: "".into(),
+            graph_path: "".into(),
             run: run_id,
             listener: None,
             cancel: CancellationToken::new(),

@@ -4,11 +4,13 @@
 //! folds their results into the state and says what changed and what was triggered.
 
 mod apply;
+mod fold;
 mod plan;
 mod resolve;
 mod thread;
 
-pub(crate) use apply::{Done, apply, fold_update, reset};
+pub(crate) use apply::{Done, apply, fold_update};
+pub(crate) use fold::reset;
 pub(crate) use plan::{Task, TaskKind, plan};
 pub(crate) use resolve::{resolve_label, resolve_output, resolve_target, resolve_update};
 pub(crate) use thread::{AdvanceHead, Planned, ThreadState};

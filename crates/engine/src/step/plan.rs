@@ -6,6 +6,7 @@ use crate::error::{Location, RunError};
 use crate::event::ChannelWrite;
 use crate::graph::{Graph, NodeIx};
 use crate::value::Value;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -125,7 +126,7 @@ pub(crate) fn plan(graph: &Graph, thread: &ThreadState) -> Result<Vec<Task>, Run
 /// Everything that the tasks of a step triggered.
 #[derive(Debug, Default)]
 pub(super) struct Triggers {
-    pub(super) nodes: Vec<NodeIx>,
+    pub(super) nodes: SmallVec<[NodeIx; 4]>,
     pub(super) dispatches: Vec<(NodeIx, Value)>,
 }
 
@@ -136,8 +137,12 @@ pub(super) fn plan_next(
     graph: &Graph,
     triggers: Triggers,
     deferred: &mut BTreeSet<NodeIx>,
-) -> Vec<Planned> {
-    let mut nodes = triggers.nodes;
+    next: &mut Vec<Planned>,
+) {
+    let Triggers {
+        mut nodes,
+        dispatches,
+    } = triggers;
     nodes.sort_unstable();
     nodes.dedup();
     nodes.retain(|node| {
@@ -148,15 +153,13 @@ pub(super) fn plan_next(
         !defer
     });
     if nodes.is_empty() && !deferred.is_empty() {
-        nodes = std::mem::take(deferred).into_iter().collect();
+        nodes.extend(std::mem::take(deferred));
     }
-    let dispatches = triggers
-        .dispatches
-        .into_iter()
-        .map(|(node, input)| Planned::Dispatch(node, input));
-    nodes
-        .into_iter()
-        .map(Planned::Node)
-        .chain(dispatches)
-        .collect()
+    next.clear();
+    next.extend(nodes.into_iter().map(Planned::Node));
+    next.extend(
+        dispatches
+            .into_iter()
+            .map(|(node, input)| Planned::Dispatch(node, input)),
+    );
 }

@@ -5,6 +5,7 @@ use crate::command::{Command, GraphScope, Output, Target, Update, Write};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{Exits, Graph};
 use crate::state::ChannelIx;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ pub(crate) fn resolve_update(
     graph: &Graph,
     update: Update,
     new_id: &mut dyn FnMut() -> Arc<str>,
-    writes: &mut Vec<(ChannelIx, Write)>,
+    writes: &mut SmallVec<[(ChannelIx, Write); 1]>,
 ) -> Result<(), NodeError> {
     if let Some((channel, error)) = update.error {
         return Err(invalid(format!(
