@@ -226,7 +226,7 @@ mod tests {
                 let unique: BTreeSet<_> = ids.into_iter().collect();
                 ai(&unique.into_iter().collect::<Vec<_>>())
             }),
-            (id(), 0..3).prop_map(|(id, text)| result(id, &text.to_string())),
+            (id(), 0_u8..3).prop_map(|(id, text)| result(id, &text.to_string())),
         ]
     }
 

@@ -129,6 +129,13 @@ impl Caller {
     }
 }
 
+impl CallError {
+    /// Whether the call is known not to have taken place, so that its start is to be taken back.
+    pub(crate) fn took_no_place(&self) -> bool {
+        matches!(self, Self::Interrupted | Self::Tool(_))
+    }
+}
+
 /// Why a call gave no reply.
 pub(crate) enum CallError {
     /// It asked, and waits.

@@ -55,10 +55,15 @@ impl Node for ToolNode {
             id: cx.new_id().into(),
         };
         let planned = self.caller.plan(&cx, call, 0)?;
-        if let Some(start) = planned.starts() {
-            cx.start_calls(&[start]).await?;
+        let start: Vec<_> = planned.starts().into_iter().collect();
+        if !start.is_empty() {
+            cx.start_calls(&start).await?;
         }
-        let reply = match self.caller.make(&cx, &planned).await {
+        let reply = self.caller.make(&cx, &planned).await;
+        if !start.is_empty() && matches!(&reply, Err(error) if error.took_no_place()) {
+            cx.abandon_calls(&start).await?;
+        }
+        let reply = match reply {
             Ok(reply) => reply,
             Err(CallError::Interrupted) => return Err(NodeError::interrupted()),
             Err(CallError::Cancelled) => {

@@ -100,6 +100,14 @@ impl Node for ToolsNode {
             cx.start_calls(&starts).await?;
         }
         let made = self.make_all(&cx, &planned).await;
+        let failed = planned
+            .iter()
+            .zip(&made)
+            .filter(|(_, reply)| matches!(reply, Err(error) if error.took_no_place()));
+        let abandoned: Vec<_> = failed.filter_map(|(planned, _)| planned.starts()).collect();
+        if !abandoned.is_empty() {
+            cx.abandon_calls(&abandoned).await?;
+        }
         let mut done = Vec::new();
         for (planned, reply) in planned.iter().zip(made) {
             match reply {

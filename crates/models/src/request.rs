@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn call_ids_follow_from_the_request_and_the_index() {
         let request = ModelRequest::new(vec![Message::human("hi")]).at("agent", 1);
-        assert_eq!(request.call_id(0), request.clone().call_id(0));
+        let same = ModelRequest::new(vec![Message::human("hi")]).at("agent", 1);
+        assert_eq!(request.call_id(0), same.call_id(0));
         let others = [
             request.call_id(1),
             request.clone().at("agent", 2).call_id(0),

@@ -13,23 +13,23 @@ pub(super) fn add_to(env: &mut Environment<'_>) {
     env.add_test("cjk", |text: &str| text.chars().any(is_cjk));
 }
 
-/// Takes phrases off the front, again and again, the longest first, and space and punctuation with them.
+/// Takes phrases off the front, the longest first, and space and punctuation with them: at most `most`, else all.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "minijinja gives filters owned lists"
 )]
-fn strip_prefixes(text: &str, phrases: Vec<String>) -> String {
+fn strip_prefixes(text: &str, phrases: Vec<String>, most: Option<usize>) -> String {
     let mut rest = trim(text);
-    loop {
-        let longest = phrases
+    for _ in 0..most.unwrap_or(usize::MAX) {
+        let ends = phrases
             .iter()
-            .filter_map(|phrase| match_at(rest, 0, phrase))
-            .max();
-        match longest {
+            .filter_map(|phrase| match_at(rest, 0, phrase));
+        match ends.max() {
             Some(end) if end > 0 => rest = trim(&rest[end..]),
-            _ => return rest.to_owned(),
+            _ => break,
         }
     }
+    rest.to_owned()
 }
 
 /// The same at the end.
@@ -141,7 +141,7 @@ mod tests {
     fn phrases_in_front_go_as_whole_words() {
         let check = |text: &str, expected: &str| {
             let phrases = list(&["please", "find", "搜", "搜一下", "look for"]);
-            assert_eq!(strip_prefixes(text, phrases), expected, "{text:?}");
+            assert_eq!(strip_prefixes(text, phrases, None), expected, "{text:?}");
         };
         check("Please, find  tea.", "tea");
         check("findings of tea", "findings of tea");
@@ -152,6 +152,8 @@ mod tests {
         check("please", "");
         check("", "");
         check("İstanbul", "İstanbul");
+        let once = strip_prefixes("搜搜狐", list(&["搜"]), Some(1));
+        assert_eq!(once, "搜狐");
     }
 
     #[test]
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn empty_phrases_match_nothing() {
         assert_eq!(before("tea", list(&[""])), "tea");
-        assert_eq!(strip_prefixes("tea", list(&[""])), "tea");
+        assert_eq!(strip_prefixes("tea", list(&[""]), None), "tea");
         assert_eq!(strip_suffixes("tea", list(&[""])), "tea");
     }
 

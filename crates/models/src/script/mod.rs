@@ -67,7 +67,7 @@ impl Script {
     /// Checks a script.
     ///
     /// # Errors
-    /// If the schema is another one, a rule replies nothing, a template is not well formed, or a template uses a name
+    /// If the schema is another one, a rule replies nothing or is never reached, a template is not well formed, or a template uses a name
     /// that is not there.
     pub fn new(name: &str, spec: &ScriptSpec) -> Result<Self, ScriptError> {
         let name: Arc<str> = name.into();
@@ -86,6 +86,17 @@ impl Script {
                 return Err(invalid(&name, place, "the name is taken"));
             }
             lets.push((key.clone(), template));
+        }
+        for (at, rule) in spec.rules.iter().enumerate() {
+            let earlier = spec.rules.iter().take(at);
+            if let Some(first) = earlier.into_iter().position(|first| first.covers(rule)) {
+                let message = format!(
+                    "the rule never replies, because rule {} fits all its requests; \
+                     put it first, or give it other conditions",
+                    first + 1
+                );
+                return Err(invalid(&name, format!("rule {}", at + 1), message));
+            }
         }
         let rules = spec.rules.iter().enumerate();
         let rules = rules.map(|(at, rule)| Rule::new(&name, at, rule, &mut templates));

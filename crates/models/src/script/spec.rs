@@ -52,6 +52,17 @@ pub struct CallSpec {
     pub args: Option<serde_json::Value>,
 }
 
+impl RuleSpec {
+    /// Whether this rule fits whenever `later` does, as far as can be told without evaluating anything.
+    pub(super) fn covers(&self, later: &Self) -> bool {
+        let any_or_same =
+            |mine: &Option<String>, other: &Option<String>| mine.is_none() || mine == other;
+        any_or_same(&self.node, &later.node)
+            && any_or_same(&self.when, &later.when)
+            && (self.visit.is_none() || self.visit == later.visit)
+    }
+}
+
 impl ScriptSpec {
     /// Reads YAML or JSON. `name` is what messages call the script: its path.
     ///

@@ -65,7 +65,10 @@ fn check(body: &str, expected: &str) {
 
 #[test]
 fn the_first_rule_that_fits_replies() {
-    check("rules: [{content: a}, {content: b}]", "1: a");
+    check(
+        "rules: [{when: user_text != '', content: a}, {content: b}]",
+        "1: a",
+    );
     check(
         "rules: [{node: other, content: a}, {node: agent, content: b}]",
         "2: b",
@@ -181,7 +184,8 @@ fn a_mistake_names_its_place() {
         "rules: [{content: '{{ user_txt }}'}]",
         "rules: [{content: '{{ user_text'}]",
         "rules:\n  - content: |\n      a\n      {% if x %}",
-        "rules: [{content: a}, {when: 'messages', content: b}]",
+        "rules: [{content: a}, {when: user_text == '', content: b}]",
+        "rules: [{node: a, content: a}, {when: '1 > 2', content: b}, {node: a, visit: 3, content: c}]",
         "rules: [{when: 'user_text ==', content: b}]",
         "rules: [{when: user_text, content: b}]",
         "rules: [{node: agent}]",
@@ -201,7 +205,8 @@ fn a_mistake_names_its_place() {
     error: script s.yaml, rule 1, content: there is no `user_txt` here; did you mean `user_text`?
     error: script s.yaml, rule 1, content: syntax error: unexpected end of input, expected end of variable block
     error: script s.yaml, rule 1, content: syntax error: unexpected end of input, expected end of block (line 2 of the template)
-    1: a
+    error: script s.yaml, rule 2: the rule never replies, because rule 1 fits all its requests; put it first, or give it other conditions
+    error: script s.yaml, rule 3: the rule never replies, because rule 1 fits all its requests; put it first, or give it other conditions
     error: script s.yaml, rule 1, when: syntax error: unexpected end of input, expected expression
     error: script s.yaml, rule 1, when: a condition must be true or false, and this is a string; compare it, or test it with `is`
     error: script s.yaml, rule 1: the rule replies nothing; give it `content` or `tool_calls`

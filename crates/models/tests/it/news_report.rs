@@ -242,6 +242,11 @@ fn the_topic_is_what_remains_of_the_request() {
         "on-device AI",
     );
     check("Research quantum batteries", "quantum batteries");
+    check("搜集关于高铁的新闻，写成报告", "高铁的新闻");
+    check("搜写作技巧", "写作技巧");
+    check("今天有什么新闻？", "今天有什么新闻");
+    check("Tell me about tea, please", "tea");
+    check("Save AI news as a Markdown file", "AI news");
     check("findings on tea", "findings on tea");
     check(".NET release notes", ".NET release notes");
     check("find {{ 7 * 7 }} news", "{{ 7 * 7 }} news");
