@@ -7,7 +7,7 @@ mod native;
 mod parse;
 mod scene;
 
-pub(crate) use check::{Checker, Names, Root, VISITS, unknown_channel};
+pub(crate) use check::{Checker, Names, Root, VISITS, unknown_channel, unknown_channel_in};
 pub(crate) use parse::{Parsed, parse};
 pub use scene::{Facts, Scene};
 

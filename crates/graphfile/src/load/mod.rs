@@ -220,7 +220,9 @@ fn analyse_document(
     if whole && nodes.iter().all(|node| node.kind.is_some()) {
         width = Flow::new(&nodes, &channels, &start).check(report, &keys.limits.max_visits);
         let (input, output) = (keys.input.as_deref(), keys.output.as_deref());
-        check_usage(report, &nodes, &channels, &reads, input, output);
+        if report.errors() == 0 {
+            check_usage(report, &nodes, &channels, &reads, input, output);
+        }
     }
     let outline = outline::outline(
         &keys, root, &files, &types, &channels, &nodes, &start, width,

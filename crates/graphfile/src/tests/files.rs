@@ -32,3 +32,20 @@ fn right_files_have_nothing_to_hear() {
         assert!(outline.is_some());
     });
 }
+
+#[test]
+fn every_check_has_a_file_that_it_finds_something_in() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/invalid");
+    let mut silent: Vec<&str> = crate::CHECKS.iter().map(|check| check.code).collect();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "yaml")
+        {
+            let (_, diagnostics) = check_file(&path);
+            silent.retain(|code| !diagnostics.iter().any(|found| found.check.code == *code));
+        }
+    }
+    assert_eq!(silent, Vec::<&str>::new());
+}
