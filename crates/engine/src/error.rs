@@ -63,6 +63,13 @@ impl NodeError {
         })
     }
 
+    /// The error of a node that asked with [`NodeCx::interrupt`](crate::NodeCx::interrupt) in this attempt and lost the
+    /// error that gave it: one of several calls asked, for example, and the others had to finish first.
+    #[must_use]
+    pub fn interrupted() -> Self {
+        Self::from_kind(NodeErrorKind::Interrupted)
+    }
+
     pub(crate) fn from_kind(kind: NodeErrorKind) -> Self {
         Self(Box::new(kind))
     }

@@ -9,12 +9,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// A point in time: milliseconds since 1970, UTC.
+/// A point in time: milliseconds since 1970, UTC. Prints as `2026-12-01T04:11:56.789Z`.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
+        match jiff::Timestamp::from_millisecond(millis) {
+            Ok(time) => write!(out, "{time:.3}"),
+            Err(_) => write!(out, "{} ms after 1970", self.0),
+        }
+    }
+}
 
 /// An id of 128 bits; those of one world sort in the order they were made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

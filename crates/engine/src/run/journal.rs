@@ -46,6 +46,13 @@ impl Call {
         }
     }
 
+    /// Makes the input part of the key: another input is then another call, not a mismatch.
+    #[must_use]
+    pub fn keyed_by_input(mut self) -> Self {
+        self.key = format!("{}:{:016x}", self.key, self.input).into();
+        self
+    }
+
     /// The key.
     #[must_use]
     pub fn key(&self) -> &Arc<str> {

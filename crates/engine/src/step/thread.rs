@@ -1,6 +1,6 @@
 //! The state of a thread between two steps.
 
-use crate::channel::Effect;
+use crate::channel::{Effect, Keep};
 use crate::checkpoint::{Advance, ChannelEffects, Checkpoint, PlannedTask, Source};
 use crate::command::{Dispatch, Target};
 use crate::event::ChannelWrite;
@@ -41,18 +41,19 @@ pub(crate) struct ThreadState {
 impl ThreadState {
     /// A thread before its first checkpoint.
     pub(crate) fn new(graph: &Graph, record: bool) -> Self {
+        let state = graph.0.channels.initial();
         Self {
-            state: Arc::new(graph.0.channels.initial()),
+            effects: record.then(|| unstored(graph, &state, &Map::new())),
+            state: Arc::new(state),
             step: -2,
             next: Vec::new(),
             joins: BTreeMap::new(),
             deferred: BTreeSet::new(),
-            effects: record.then(BTreeMap::new),
         }
     }
 
-    /// A stored thread. A channel that the checkpoint has not is as at thread start: that is how it was stored, or the
-    /// graph has it only since.
+    /// A stored thread. A channel that the checkpoint has not is as at thread start: it never had a value, or the graph
+    /// has it only since.
     ///
     /// # Errors
     /// What in the checkpoint has no home in the graph.
@@ -117,12 +118,12 @@ impl ThreadState {
         }
         if homeless.is_empty() {
             Ok(Self {
+                effects: Some(unstored(graph, &state, &checkpoint.values)),
                 state: Arc::new(state),
                 step: checkpoint.step,
                 next,
                 joins,
                 deferred,
-                effects: Some(BTreeMap::new()),
             })
         } else {
             Err(homeless)
@@ -179,6 +180,19 @@ impl ThreadState {
             .filter_map(|ix| Some((table.name(*ix).clone(), self.state.value(*ix)?.clone())))
             .collect()
     }
+}
+
+/// The values that channels have from the start and that no checkpoint has yet. Later effects change these values, and
+/// loading, which knows no reducer, must find them.
+fn unstored(graph: &Graph, state: &State, stored: &Map) -> BTreeMap<ChannelIx, Vec<Effect>> {
+    let table = &graph.0.channels;
+    (0..)
+        .zip(&state.slots)
+        .filter(|(ix, _)| {
+            table.spec(*ix).keep != Keep::Untracked && !stored.contains_key(table.name(*ix))
+        })
+        .filter_map(|(ix, slot)| Some((ix, vec![Effect::Set(slot.value.clone()?)])))
+        .collect()
 }
 
 /// What a checkpoint carries beside the state.

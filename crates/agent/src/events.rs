@@ -1,0 +1,62 @@
+//! What the nodes of an agent tell listeners while they work: the kinds of their custom events.
+
+use crate::middleware::ToolReply;
+use tine_engine::message::{ToolCall, ToolStatus};
+use tine_engine::{NodeCx, Value};
+use tine_models::Delta;
+
+/// A piece of what a model says: `{text}`.
+pub const TOKEN: &str = "token";
+/// A piece of what a model thinks: `{text}`.
+pub const REASONING: &str = "reasoning";
+/// A call of a tool begins: `{id, name, args}`.
+pub const TOOL_CALL: &str = "tool_call";
+/// A call of a tool ended: `{id, name, status, text}`.
+pub const TOOL_RESULT: &str = "tool_result";
+/// Something a tool wants people to know: `{id, name, text}`.
+pub const NOTE: &str = "note";
+
+pub(crate) fn delta(cx: &NodeCx, delta: &Delta) {
+    let (kind, text) = match delta {
+        Delta::Text(text) => (TOKEN, text),
+        Delta::Reasoning(text) => (REASONING, text),
+        _ => return,
+    };
+    cx.emit(kind, || Value::from_pairs([("text", text.as_str())].map(|(key, text)| (key, Value::from(text)))));
+}
+
+pub(crate) fn tool_call(cx: &NodeCx, call: &ToolCall) {
+    cx.emit(TOOL_CALL, || {
+        Value::from_pairs([
+            ("id", Value::Text(call.id.clone())),
+            ("name", Value::Text(call.name.clone())),
+            ("args", call.args.clone()),
+        ])
+    });
+}
+
+pub(crate) fn tool_result(cx: &NodeCx, call: &ToolCall, reply: &ToolReply) {
+    cx.emit(TOOL_RESULT, || {
+        let status = match reply.status {
+            ToolStatus::Success => "success",
+            ToolStatus::Error => "error",
+        };
+        let text = reply.output.reply().map(|content| content.text()).unwrap_or_default();
+        Value::from_pairs([
+            ("id", Value::Text(call.id.clone())),
+            ("name", Value::Text(call.name.clone())),
+            ("status", status.into()),
+            ("text", text.into()),
+        ])
+    });
+}
+
+pub(crate) fn note(cx: &NodeCx, call: &ToolCall, text: &str) {
+    cx.emit(NOTE, || {
+        Value::from_pairs([
+            ("id", Value::Text(call.id.clone())),
+            ("name", Value::Text(call.name.clone())),
+            ("text", text.into()),
+        ])
+    });
+}

@@ -1,0 +1,174 @@
+//! What stands around the calls of models and tools.
+//!
+//! A chain is a list; its first member is the outermost. `before_model` runs in order, `after_model` in reverse, and
+//! the `wrap_...` hooks nest: each may change what goes in, call the rest with `next`, do so again, or not at all.
+
+mod approval;
+mod clarification;
+mod errors;
+
+pub use approval::Approval;
+pub use clarification::Clarification;
+pub use errors::ErrorReplies;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tine_engine::message::{Message, ToolCall, ToolStatus};
+use tine_engine::{NodeCx, NodeError};
+use tine_models::{Model, ModelError, ModelReply, ModelRequest};
+use tine_tools::assemble::{BoundTool, Toolbox};
+use tine_tools::{ToolCx, ToolError, ToolOutput};
+
+/// One member of a chain.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not middleware",
+    note = "implement `tine_agent::middleware::Middleware`; every hook has a default that lets everything pass"
+)]
+pub trait Middleware: Send + Sync {
+    /// Its name, for reports.
+    fn name(&self) -> &'static str;
+
+    /// Changes a request before the model gets it.
+    ///
+    /// # Errors
+    /// If the model must not be asked; the node then fails.
+    async fn before_model(&self, cx: &NodeCx, request: &mut ModelRequest) -> Result<(), NodeError> {
+        let _ = (cx, request);
+        Ok(())
+    }
+
+    /// Stands around the call of a model.
+    ///
+    /// # Errors
+    /// If there is no reply.
+    async fn wrap_model_call(&self, request: ModelRequest, next: ModelNext<'_>) -> Result<ModelReply, ModelError> {
+        next.run(request).await
+    }
+
+    /// Changes the message that a reply becomes.
+    ///
+    /// # Errors
+    /// If the reply can not be used; the node then fails.
+    async fn after_model(&self, cx: &NodeCx, message: &mut Message) -> Result<(), NodeError> {
+        let _ = (cx, message);
+        Ok(())
+    }
+
+    /// Stands around the call of a tool.
+    ///
+    /// # Errors
+    /// What the tool could not do; interrupts and cancellation among them, which must be handed on.
+    async fn wrap_tool_call(&self, call: ToolRequest<'_>, next: ToolNext<'_>) -> Result<ToolReply, ToolError> {
+        next.run(call).await
+    }
+}
+
+/// The rest of a chain around a model.
+pub struct ModelNext<'a> {
+    pub(crate) cx: &'a NodeCx,
+    pub(crate) chain: &'a [Arc<dyn Middleware>],
+    pub(crate) model: &'a dyn Model,
+    pub(crate) stream: bool,
+}
+
+impl ModelNext<'_> {
+    /// Asks the rest of the chain.
+    ///
+    /// # Errors
+    /// If there is no reply.
+    pub async fn run(&self, request: ModelRequest) -> Result<ModelReply, ModelError> {
+        if let [first, rest @ ..] = self.chain {
+            let next = ModelNext { chain: rest, ..*self };
+            return first.wrap_model_call(request, next).await;
+        }
+        let model_cx = tine_models::ModelCx::new(self.cx.world().clone());
+        let mut sink = |delta: &tine_models::Delta| {
+            if self.stream {
+                crate::events::delta(self.cx, delta);
+            }
+        };
+        self.model.stream(&model_cx, &request, &mut sink).await
+    }
+}
+
+impl std::fmt::Debug for ModelNext<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("ModelNext").field("left", &self.chain.len()).finish_non_exhaustive()
+    }
+}
+
+/// A call of a tool on its way through the chain.
+#[derive(Clone, Debug)]
+pub struct ToolRequest<'a> {
+    /// The task that it belongs to. What it asks and what ids it makes are the call's own.
+    pub cx: NodeCx,
+    /// The call, as the model wrote it.
+    pub call: ToolCall,
+    /// The tool of that name, if the node has one.
+    pub tool: Option<&'a BoundTool>,
+    /// The tools that the node has.
+    pub toolbox: &'a Toolbox,
+    /// What the tool will be given.
+    pub tool_cx: ToolCx,
+}
+
+/// What a call of a tool came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ToolReply {
+    /// What it gave.
+    pub output: ToolOutput,
+    /// Whether it went well.
+    pub status: ToolStatus,
+}
+
+impl ToolReply {
+    /// An output of a call that went well.
+    #[must_use]
+    pub fn success(output: ToolOutput) -> Self {
+        Self { output, status: ToolStatus::Success }
+    }
+
+    /// A text about what went wrong.
+    pub fn error(text: impl Into<Arc<str>>) -> Self {
+        Self { output: ToolOutput::text(text), status: ToolStatus::Error }
+    }
+}
+
+/// The rest of a chain around a tool.
+pub struct ToolNext<'a> {
+    pub(crate) chain: &'a [Arc<dyn Middleware>],
+}
+
+impl ToolNext<'_> {
+    /// Calls the rest of the chain, and in the end the tool.
+    ///
+    /// # Errors
+    /// What the tool could not do.
+    pub async fn run(&self, call: ToolRequest<'_>) -> Result<ToolReply, ToolError> {
+        if let [first, rest @ ..] = self.chain {
+            return first.wrap_tool_call(call, ToolNext { chain: rest }).await;
+        }
+        let Some(tool) = call.tool else {
+            return Err(ToolError::failed(unknown_tool(&call.call.name, call.toolbox)));
+        };
+        tool.call(&call.tool_cx, call.call.args.to_json()).await.map(ToolReply::success)
+    }
+}
+
+impl std::fmt::Debug for ToolNext<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("ToolNext").field("left", &self.chain.len()).finish()
+    }
+}
+
+/// What the model is told about a tool that it can not call.
+fn unknown_tool(name: &str, toolbox: &Toolbox) -> String {
+    let near = toolbox.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+    let names: Vec<&str> = toolbox.names().collect();
+    match names.as_slice() {
+        [] => format!("There is no tool `{name}`, nor any other."),
+        names => format!("There is no tool `{name}`.{near} The tools are: {}.", names.join(", ")),
+    }
+}

@@ -1,0 +1,60 @@
+//! The top-level keys of a configuration.
+
+/// Keys that assembly reads.
+pub(super) const READ: [&str; 8] = [
+    "config_version",
+    "models",
+    "sandbox",
+    "skill_evolution",
+    "subagents",
+    "tool_groups",
+    "tool_search",
+    "tools",
+];
+
+/// Keys of DeerFlow's format that nothing reads yet: accepted, and said so.
+pub(super) const NOT_READ: [&str; 39] = [
+    "acp_agents",
+    "agent_storage",
+    "agents_api",
+    "auth",
+    "authorization",
+    "channel_connections",
+    "channels",
+    "checkpoint_delta_snapshot_frequency",
+    "checkpointer",
+    "circuit_breaker",
+    "database",
+    "dedupe_storage",
+    "extensions",
+    "guardrails",
+    "input_polish",
+    "llm_call",
+    "log_level",
+    "logging",
+    "loop_detection",
+    "max_recursion_limit",
+    "mcp_tasks",
+    "memory",
+    "plugins",
+    "read_before_write",
+    "run_events",
+    "run_ownership",
+    "safety_finish_reason",
+    "scheduler",
+    "skill_scan",
+    "skills",
+    "stream_bridge",
+    "suggestions",
+    "summarization",
+    "title",
+    "token_budget",
+    "token_usage",
+    "tool_output",
+    "tool_progress",
+    "uploads",
+];
+
+pub(super) fn known() -> impl Iterator<Item = &'static str> {
+    READ.into_iter().chain(NOT_READ)
+}

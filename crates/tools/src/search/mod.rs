@@ -1,0 +1,13 @@
+//! Local search: ranked full text over a folder, Chinese and English.
+
+mod document;
+mod folder;
+mod html;
+mod index;
+mod segment;
+mod snippet;
+mod tool;
+
+pub use folder::{FolderSearch, Found, SearchError};
+pub use index::Hit;
+pub(crate) use tool::LocalWebSearch;
