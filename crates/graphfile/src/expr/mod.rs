@@ -112,6 +112,17 @@ impl Expression {
         }
     }
 
+    /// Returns the same expression, always evaluated by the interpreter.
+    #[cfg(test)]
+    fn without_native(&self) -> Self {
+        let inner = Inner {
+            text: self.inner.text.clone(),
+            parsed: self.inner.parsed.clone(),
+            native: None,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
     fn error(&self, problem: String) -> ExprError {
         ExprError {
             expression: self.inner.text.clone(),

@@ -49,3 +49,46 @@ fn every_check_has_a_file_that_it_finds_something_in() {
     }
     assert_eq!(silent, Vec::<&str>::new());
 }
+
+/// A file that was cut, doubled or scrambled anywhere is refused or read, and never brings us down.
+#[test]
+fn damaged_files_are_reported_and_never_panic() {
+    let whole = include_str!("../../../../tests/fixtures/valid/everything.yaml");
+    let react = include_str!("../../../../tests/fixtures/valid/react.yaml");
+    let registry = super::registry();
+    let mut seed = 7_u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below.max(1)
+    };
+    const PIECES: [&str; 16] = [
+        "\t", "\n", ": ", "- ", "{", "}", "[", "]", "\"", "'", "${", "}}", "中", "#", "&a ", "\r\n",
+    ];
+    for round in 0..400 {
+        let mut text: Vec<char> = if round % 2 == 0 { whole } else { react }.chars().collect();
+        for _ in 0..=random(3) {
+            let at = random(text.len());
+            match random(4) {
+                0 => text.truncate(at),
+                1 => {
+                    let end = (at + random(40)).min(text.len());
+                    text.drain(at..end);
+                }
+                2 => {
+                    let end = (at + random(60)).min(text.len());
+                    let piece: Vec<char> = text[at..end].to_vec();
+                    let to = random(text.len());
+                    text.splice(to..to, piece);
+                }
+                _ => {
+                    text.splice(at..at, PIECES[random(PIECES.len())].chars());
+                }
+            }
+        }
+        let text: String = text.into_iter().collect();
+        let (outline, diagnostics) = crate::check("t.yaml", &text, &crate::NoSources, &registry);
+        assert_eq!(outline.is_none(), diagnostics.has_errors(), "{text}");
+        assert!(!diagnostics.render().is_empty() || diagnostics.is_empty());
+        let _shown = diagnostics.to_json();
+    }
+}
