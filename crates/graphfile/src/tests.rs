@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::*;
 
 mod files;
+mod outline;
 mod run;
 
 /// The registry of a host like ours.

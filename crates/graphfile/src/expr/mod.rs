@@ -120,7 +120,9 @@ impl Expression {
             parsed: self.inner.parsed.clone(),
             native: None,
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     fn error(&self, problem: String) -> ExprError {

@@ -118,7 +118,12 @@ fn measure(text: &str) -> Result<usize, ParseProblem> {
                 false => format!("more than {MAX_OPERATORS} operators"),
             };
             let help = Some("do the work in a `call` node");
-            return Err(ParseProblem { start: at, end: at + c.len_utf8(), problem, help });
+            return Err(ParseProblem {
+                start: at,
+                end: at + c.len_utf8(),
+                problem,
+                help,
+            });
         }
     }
     Ok(deepest)
@@ -131,10 +136,12 @@ fn depth(node: &IdedExpr) -> usize {
         Expr::Select(select) => depth(&select.operand),
         Expr::Comprehension(inner) => depth(&inner.iter_range).max(depth(&inner.loop_step)),
         Expr::List(list) => deepest(&mut list.elements.iter()),
-        Expr::Map(map) => deepest(&mut map.entries.iter().filter_map(|entry| match &entry.expr {
-            EntryExpr::MapEntry(entry) => Some(&entry.value),
-            EntryExpr::StructField(_) => None,
-        })),
+        Expr::Map(map) => deepest(
+            &mut map.entries.iter().filter_map(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => Some(&entry.value),
+                EntryExpr::StructField(_) => None,
+            }),
+        ),
         _ => 0,
     }
 }

@@ -18,7 +18,9 @@ impl Facts for Given {
     }
 
     fn run(&self) -> Value {
-        Value::from_json(json!({"step": 4, "visits": 2, "thread": "t", "id": "r", "now": "", "depth": 0}))
+        Value::from_json(
+            json!({"step": 4, "visits": 2, "thread": "t", "id": "r", "now": "", "depth": 0}),
+        )
     }
 }
 
@@ -77,7 +79,10 @@ fn integers_of_the_state_are_integers() {
         ("state.big == 9007199254740992", "false"),
         ("state.big > 9007199254740992.0", "false"),
         ("-state.n", "-3"),
-        ("9223372036854775807 + state.n", "`9223372036854775807 + state.n`: the result is too large for an integer"),
+        (
+            "9223372036854775807 + state.n",
+            "`9223372036854775807 + state.n`: the result is too large for an integer",
+        ),
         ("state.n / 0", "`state.n / 0`: division by zero"),
     ]);
 }
@@ -91,7 +96,10 @@ fn lists_and_maps_of_the_state_behave_like_literals() {
         ("state.list.map(i, i * 2)", "[2,4,6]"),
         ("state.list.map(i, i) == state.list", "true"),
         ("state.list.filter(i, i > 1)", "[2,3]"),
-        ("state.list.exists(i, i == 2) && state.list.all(i, i < 4)", "true"),
+        (
+            "state.list.exists(i, i == 2) && state.list.all(i, i < 4)",
+            "true",
+        ),
         ("state.list + [4]", "[1,2,3,4]"),
         ("[0] + state.list", "[0,1,2,3]"),
         ("state.list + state.list", "[1,2,3,1,2,3]"),
@@ -102,8 +110,14 @@ fn lists_and_maps_of_the_state_behave_like_literals() {
         ("size(state.record)", "3"),
         ("size(state.text)", "3"),
         ("state.list.size() == 3", "true"),
-        ("state.record == {'a': 1, 'b': {'c': 'd'}, 'nil': null}", "true"),
-        ("{'a': state.n, 'b': state.record.b}", r#"{"a":3,"b":{"c":"d"}}"#),
+        (
+            "state.record == {'a': 1, 'b': {'c': 'd'}, 'nil': null}",
+            "true",
+        ),
+        (
+            "{'a': state.n, 'b': state.record.b}",
+            r#"{"a":3,"b":{"c":"d"}}"#,
+        ),
         ("state.record.map(k, k)", r#"["a","b","nil"]"#),
         ("state.record['a']", "1"),
         ("state.record.b.c.startsWith('d')", "true"),
@@ -125,8 +139,14 @@ fn what_has_no_value_is_absent() {
         ("has(state.empty) && state.empty.x == 1", "false"),
         ("!has(state.empty) || state.empty.x == 1", "true"),
         ("has(state.empty) ? state.empty.x : 'none'", "\"none\""),
-        ("state.empty == 'x'", "`state.empty == 'x'`: `empty` has no value"),
-        ("state.record.none", "`state.record.none`: `none` has no value"),
+        (
+            "state.empty == 'x'",
+            "`state.empty == 'x'`: `empty` has no value",
+        ),
+        (
+            "state.record.none",
+            "`state.record.none`: `none` has no value",
+        ),
         ("has(state.record.nil)", "true"),
         ("state.never && false", "false"),
         ("nothing", "`nothing`: nothing is named `nothing`"),
@@ -149,12 +169,18 @@ fn conditions_hold_as_plain_look_ups_and_as_expressions() {
         ("run.step", "4"),
         ("has_tool_calls(last(state.messages))", "true"),
         ("has_tool_calls(first(state.messages))", "false"),
-        ("text(first(state.messages)) + '/' + text(last(state.messages))", "\"hello/onetwo\""),
+        (
+            "text(first(state.messages)) + '/' + text(last(state.messages))",
+            "\"hello/onetwo\"",
+        ),
         ("size(tool_calls(last(state.messages)))", "1"),
         ("tool_calls(first(state.messages))", "[]"),
         ("last([])", "`last([])`: `last`: the list is empty"),
         ("string(state.n) + '!'", "\"3!\""),
-        ("int('4') + double('1.5') > 1.0", "`int('4') + double('1.5') > 1.0`: `add` does not take operands of these types"),
+        (
+            "int('4') + double('1.5') > 1.0",
+            "`int('4') + double('1.5') > 1.0`: `add` does not take operands of these types",
+        ),
     ]);
 }
 
@@ -167,7 +193,10 @@ fn a_condition_is_true_or_false() {
         expression.holds(&scene).map_err(|error| error.to_string())
     };
     assert_eq!(holds("state.n > 1"), Ok(true));
-    assert_eq!(holds("state.n"), Err("`state.n`: a condition is true or false, this is 3".to_owned()));
+    assert_eq!(
+        holds("state.n"),
+        Err("`state.n`: a condition is true or false, this is 3".to_owned())
+    );
 }
 
 #[test]
@@ -186,9 +215,12 @@ fn a_place_in_an_expression_covers_what_was_meant() {
                 return Some(node);
             }
             match &node.expr {
-                Expr::Call(call) => {
-                    call.target.as_deref().into_iter().chain(&call.args).find_map(|n| find(n, pick))
-                }
+                Expr::Call(call) => call
+                    .target
+                    .as_deref()
+                    .into_iter()
+                    .chain(&call.args)
+                    .find_map(|n| find(n, pick)),
                 Expr::Select(select) => find(&select.operand, pick),
                 Expr::Comprehension(inner) => {
                     find(&inner.iter_range, pick).or_else(|| find(&inner.loop_step, pick))
@@ -202,9 +234,15 @@ fn a_place_in_an_expression_covers_what_was_meant() {
     };
     assert_eq!(span("1 + size(state.abc) > 2", "size"), "size(state.abc)");
     assert_eq!(span("!has(state.abc.de)", "de"), "state.abc.de");
-    assert_eq!(span("state.a.exists(m, m.b > (1)) && true", "macro"), "state.a.exists(m, m.b > (1))");
+    assert_eq!(
+        span("state.a.exists(m, m.b > (1)) && true", "macro"),
+        "state.a.exists(m, m.b > (1))"
+    );
     assert_eq!(span("'中' in ['中', ')'] || x", "list"), "['中', ')']");
-    assert_eq!(span("state.a .startsWith( 'b' )", "startsWith"), "state.a .startsWith( 'b' )");
+    assert_eq!(
+        span("state.a .startsWith( 'b' )", "startsWith"),
+        "state.a .startsWith( 'b' )"
+    );
     assert_eq!(span("1 +  state.n", "_+_"), "1 +  state.n");
 }
 
@@ -219,8 +257,14 @@ fn what_does_not_parse_says_where() {
     assert_eq!(problem("a or b"), "2..4 `or` is no operator here");
     assert_eq!(problem("  "), "0..2 the expression is empty");
     assert!(parse("'a or b' == state.x && state.note == 'not x'").is_ok());
-    assert_eq!(problem(&"(".repeat(2000)), "24..25 brackets nest deeper than 24");
-    assert_eq!(problem(&"1+".repeat(2000)), "201..202 more than 100 operators");
+    assert_eq!(
+        problem(&"(".repeat(2000)),
+        "24..25 brackets nest deeper than 24"
+    );
+    assert_eq!(
+        problem(&"1+".repeat(2000)),
+        "201..202 more than 100 operators"
+    );
 }
 
 #[test]

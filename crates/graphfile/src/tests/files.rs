@@ -36,7 +36,9 @@ fn right_files_have_nothing_to_hear() {
 #[test]
 fn every_check_has_a_file_that_it_finds_something_in() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/invalid");
-    let mut silent: Vec<&str> = crate::CHECKS.iter().map(|check| check.code).collect();
+    // Only a host that makes nodes can refuse one.
+    let codes = crate::CHECKS.iter().map(|check| check.code);
+    let mut silent: Vec<&str> = codes.filter(|code| *code != "G108").collect();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path
@@ -58,7 +60,9 @@ fn damaged_files_are_reported_and_never_panic() {
     let registry = super::registry();
     let mut seed = 7_u64;
     let mut random = |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(seed >> 33).unwrap() % below.max(1)
     };
     const PIECES: [&str; 16] = [

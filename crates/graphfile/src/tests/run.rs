@@ -145,6 +145,7 @@ fn values(outcome: &Outcome) -> Json {
 }
 
 /// Runs a graph of one channel list and nodes, and compares what comes out.
+#[expect(clippy::needless_pass_by_value, reason = "cases read better without `&`")]
 fn check(state_and_nodes: &str, given: Json, expected: Json) {
     let text = format!("schema: graph/v1\nname: t\n{state_and_nodes}");
     let outcome = Thread::new(&text).invoke(input(given));
@@ -504,4 +505,41 @@ nodes:
         json!({"note": {}}),
         "node `write` failed: prompt, line 2: `state.note.title` is undefined",
     );
+}
+
+#[test]
+fn a_default_survives_a_reload() {
+    let text = r#"schema: graph/v1
+name: t
+state:
+  list: { type: list<string>, reduce: append, default: [old] }
+  once: { type: optional<string>, keep: run }
+  seen: { type: list<boolean>, reduce: append }
+output: [list, seen]
+start: look
+nodes:
+  look:
+    type: set
+    set: { list: new, once: x, seen: "${has(state.once)}" }
+    then: ask
+  ask:
+    type: interrupt
+    payload: Go on?
+    resume: boolean
+    set: { seen: ["${has(state.once)}", "${resume}"] }
+    then: end
+"#;
+    let thread = Thread::new(text);
+    assert_eq!(thread.invoke(Update::new()).exit, Exit::Interrupted);
+    let outcome = thread.invoke(Resume::value(false));
+    assert_eq!(
+        values(&outcome),
+        json!({"list": ["old", "new"], "seen": [false, true, false]})
+    );
+    // Another run begins without what was kept for a run.
+    assert_eq!(thread.invoke(Update::new()).exit, Exit::Interrupted);
+    let outcome = thread.invoke(Resume::value(true));
+    let expected =
+        json!({"list": ["old", "new", "new"], "seen": [false, true, false, false, true, true]});
+    assert_eq!(values(&outcome), expected);
 }
