@@ -282,14 +282,18 @@ impl fmt::Display for Report {
                         writeln!(out, "  {difference}")?;
                     }
                 }
-                Judgement::Differs(reason) => writeln!(out, "differs {path}: {reason}")?,
-                Judgement::Stale => {
-                    writeln!(out, "STALE  {path}: it passes; take it out of {DIFFERS}")?
+                Judgement::Differs(reason) => {
+                    writeln!(out, "differs {path}: {reason}")?;
                 }
-                Judgement::Binding => writeln!(
-                    out,
-                    "FAILED {path}\n  {DIFFERS} lists it, and only cases labelled Q without a decision may differ"
-                )?,
+                Judgement::Stale => {
+                    writeln!(out, "STALE  {path}: it passes; take it out of {DIFFERS}")?;
+                }
+                Judgement::Binding => {
+                    writeln!(
+                        out,
+                        "FAILED {path}\n  {DIFFERS} lists it, and only cases labelled Q without a decision may differ"
+                    )?;
+                }
             }
         }
         for (area, count) in self.areas() {
