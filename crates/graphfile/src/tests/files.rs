@@ -123,3 +123,57 @@ fn damaged_files_are_reported_and_never_panic() {
         let _shown = diagnostics.to_json();
     }
 }
+
+#[test]
+fn the_graphs_of_the_guide_and_their_kin_pass() {
+    let guide = include_str!("../../../../graphs/README.md");
+    let registry = super::registry();
+    let graphs = guide
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|block| block.split("```").next());
+    let graphs: Vec<&str> = graphs
+        .filter(|block| block.starts_with("schema:"))
+        .collect();
+    assert!(!graphs.is_empty());
+    for graph in graphs {
+        let (_, diagnostics) = crate::check("README.md", graph, &crate::NoSources, &registry);
+        assert!(diagnostics.is_empty(), "{}", diagnostics.render());
+    }
+}
+
+/// The keys of the format are read off its own suggestions, so that none can be forgotten.
+#[test]
+fn the_guide_names_every_key() {
+    let guide = include_str!("../../../../graphs/README.md");
+    let heads = [
+        "zz: 1\nname: t\n",
+        "name: t\nstate: { a: { type: any, zz: 1 } }\nnodes: {}\nstart: end\n",
+        "name: t\nstate: {}\nlimits: { zz: 1 }\n",
+    ];
+    let kinds = ["model", "tools", "tool", "set", "interrupt", "call"];
+    let nodes = kinds.map(|kind| {
+        format!("name: t\nnodes: {{ n: {{ type: {kind}, zz: 1 }} }}\nstate: {{}}\nstart: n\n")
+    });
+    let texts = heads.iter().map(|text| (*text).to_owned()).chain(nodes);
+    for text in texts {
+        let text = format!("schema: graph/v1\n{text}");
+        let (_, diagnostics) = crate::check("t.yaml", &text, &crate::NoSources, &super::registry());
+        let found = diagnostics.iter().find(|found| found.check.code == "G002");
+        let help = &found
+            .unwrap_or_else(|| panic!("{}", diagnostics.render()))
+            .help[0];
+        for key in help.split('`').skip(1).step_by(2) {
+            let named = [
+                format!("`{key}`"),
+                format!("`limits.{key}`"),
+                format!("`{key}:"),
+                format!("`{key}."),
+            ];
+            assert!(
+                named.iter().any(|named| guide.contains(named)),
+                "{key} in {help}"
+            );
+        }
+    }
+}
