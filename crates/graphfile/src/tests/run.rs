@@ -32,7 +32,8 @@ impl NodeKinds for Fake {
                 };
                 let mut message = json!({"type": "ai", "id": cx.new_id(), "content": said});
                 if cx.visits() == 1 && !spec.tools.is_empty() {
-                    message["tool_calls"] = json!([{"name": spec.tools[0], "args": {}, "id": "c1"}]);
+                    message["tool_calls"] =
+                        json!([{"name": spec.tools[0], "args": {}, "id": "c1"}]);
                 }
                 let mut update = Update::new();
                 if let Some(channel) = &spec.messages {
@@ -67,7 +68,10 @@ impl NodeKinds for Fake {
             let spec = spec.clone();
             async move {
                 let facts = CxFacts::new(&cx);
-                let args = spec.args.eval(&Scene::new(&facts, &spec.info.channels)).map_err(failed)?;
+                let args = spec
+                    .args
+                    .eval(&Scene::new(&facts, &spec.info.channels))
+                    .map_err(failed)?;
                 let output: Output = match (&*spec.tool, &spec.into) {
                     ("hand_off", _) => Command::goto("hand_off").into(),
                     (_, Some(into)) => Update::new().set(into.as_str(), args).into(),
@@ -83,8 +87,14 @@ impl NodeKinds for Fake {
             let spec = spec.clone();
             async move {
                 let facts = CxFacts::new(&cx);
-                let input = spec.input.eval(&Scene::new(&facts, &spec.info.channels)).map_err(failed)?;
-                let text = input.get("text").and_then(Value::as_str).unwrap_or_default();
+                let input = spec
+                    .input
+                    .eval(&Scene::new(&facts, &spec.info.channels))
+                    .map_err(failed)?;
+                let text = input
+                    .get("text")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
                 let channel = if text == "stray" { "stray" } else { "words" };
                 Ok(Update::new().set(channel, text.split_whitespace().count()))
             }
@@ -103,11 +113,16 @@ impl Thread {
         let loaded = loaded.unwrap_or_else(|| panic!("{}", diagnostics.render()));
         let runner = Runner::new(loaded.graph, SimWorld::new(1))
             .with_checkpointer(Arc::new(MemoryCheckpointer::new()));
-        Self { runner, key: ThreadKey::local("t1") }
+        Self {
+            runner,
+            key: ThreadKey::local("t1"),
+        }
     }
 
     fn invoke(&self, input: impl Into<Input>) -> Outcome {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let run = self.runner.invoke(&self.key, input, RunOptions::default());
         runtime.block_on(run).unwrap()
     }
@@ -119,7 +134,9 @@ fn input(json: Json) -> Update {
         .as_map()
         .unwrap()
         .iter()
-        .fold(Update::new(), |update, (channel, value)| update.set(Arc::clone(channel), value.clone()))
+        .fold(Update::new(), |update, (channel, value)| {
+            update.set(Arc::clone(channel), value.clone())
+        })
 }
 
 fn values(outcome: &Outcome) -> Json {
@@ -138,7 +155,9 @@ fn check(state_and_nodes: &str, given: Json, expected: Json) {
 fn the_react_example_asks_and_goes_on() {
     let text = include_str!("../../../../tests/fixtures/valid/react.yaml");
     let thread = Thread::new(text);
-    let outcome = thread.invoke(input(json!({"messages": [{"role": "user", "content": "Do it."}]})));
+    let outcome = thread.invoke(input(
+        json!({"messages": [{"role": "user", "content": "Do it."}]}),
+    ));
     assert_eq!(outcome.exit, Exit::Interrupted);
     insta::assert_snapshot!(outcome.interrupts[0].payload, @r#"{"call_id":"c1","clarification_type":"missing_info","question":"Which?"}"#);
     // An answer that does not fit is asked for again.
@@ -151,14 +170,28 @@ fn the_react_example_asks_and_goes_on() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|message| (message["type"].as_str().unwrap(), message["content"].as_str().unwrap().lines().next().unwrap()))
+        .map(|message| {
+            (
+                message["type"].as_str().unwrap(),
+                message["content"].as_str().unwrap().lines().next().unwrap(),
+            )
+        })
         .collect();
-    assert_eq!(messages, [
-        ("human", "Do it."),
-        ("ai", "You are a careful assistant. Work in small steps and check your results."),
-        ("tool", "The first."),
-        ("ai", "You are a careful assistant. Work in small steps and check your results."),
-    ]);
+    assert_eq!(
+        messages,
+        [
+            ("human", "Do it."),
+            (
+                "ai",
+                "You are a careful assistant. Work in small steps and check your results."
+            ),
+            ("tool", "The first."),
+            (
+                "ai",
+                "You are a careful assistant. Work in small steps and check your results."
+            ),
+        ]
+    );
 }
 
 #[test]
@@ -398,7 +431,9 @@ nodes:
 fn check_failure(nodes: &str, given: Json, expected: &str) {
     let text = format!("schema: graph/v1\nname: t\n{nodes}");
     let outcome = Thread::new(&text).invoke(input(given));
-    let Exit::Failed { error } = outcome.exit else { panic!("{:?}", outcome.exit) };
+    let Exit::Failed { error } = outcome.exit else {
+        panic!("{:?}", outcome.exit)
+    };
     assert_eq!(error.to_string(), expected);
 }
 
@@ -412,7 +447,11 @@ start: one
 nodes:
   one: { type: set, set: { n: "${size(state.text)}" }, then: end }
 "#;
-    check_failure(text, json!({}), "node `one` failed: `size(state.text)`: `text` has no value");
+    check_failure(
+        text,
+        json!({}),
+        "node `one` failed: `size(state.text)`: `text` has no value",
+    );
     let text = r#"
 state:
   any: { type: any }
