@@ -7,7 +7,7 @@ mod native;
 mod parse;
 mod scene;
 
-pub(crate) use check::{Checker, Names, Root, VISITS, unknown_channel};
+pub(crate) use check::{Checker, Names, Root, VISITS, unknown_channel, unknown_channel_in};
 pub(crate) use parse::{Parsed, parse};
 pub use scene::{Facts, Scene};
 
@@ -109,6 +109,19 @@ impl Expression {
         match &select.operand.expr {
             Expr::Ident(root) if root == "state" && !select.test => Some(&select.field),
             _ => None,
+        }
+    }
+
+    /// Returns the same expression, always evaluated by the interpreter.
+    #[cfg(test)]
+    fn without_native(&self) -> Self {
+        let inner = Inner {
+            text: self.inner.text.clone(),
+            parsed: self.inner.parsed.clone(),
+            native: None,
+        };
+        Self {
+            inner: Arc::new(inner),
         }
     }
 

@@ -129,7 +129,11 @@ impl Nodes<'_, '_> {
     pub(super) fn channel(&mut self, at: &At, name: &str) -> Option<ChannelPlan> {
         let found = self.channels.get(name).cloned();
         if found.is_none() {
-            let span = self.compiler.report.key(at);
+            // A key of `set` names its channel itself; elsewhere the channel is a value.
+            let span = match at.name() == Some(name) {
+                true => self.compiler.report.key(at),
+                false => self.compiler.report.value(at),
+            };
             let finding = unknown_channel(self.compiler.report, &self.names.state, name, span);
             self.compiler.report.push(finding);
         }

@@ -37,6 +37,8 @@ pub(crate) fn read(name: &str, text: &str) -> (Option<Document>, Diagnostics) {
         diagnostics.push(finding);
     }
     let document = match reader.root {
+        // What stands behind an alias is not there to be checked.
+        Some(_) if reader.holes => None,
         Some(root @ Value::Mapping(_)) => Some(Document {
             root,
             index: reader.index,
@@ -146,6 +148,8 @@ struct Reader<'t> {
     root: Option<Value>,
     findings: Vec<Diagnostic>,
     documents: usize,
+    /// Whether values are missing because aliases and merge keys were not followed.
+    holes: bool,
 }
 
 impl<'t> Reader<'t> {
@@ -158,6 +162,7 @@ impl<'t> Reader<'t> {
             root: None,
             findings: Vec::new(),
             documents: 0,
+            holes: false,
         }
     }
 
@@ -197,6 +202,7 @@ impl<'t> Reader<'t> {
                 }
             }
             Event::Alias(_) => {
+                self.holes = true;
                 self.findings.push(
                     Diagnostic::new(&G005, "an alias in a graph file")
                         .at(span, "refers to an anchor")
@@ -317,6 +323,7 @@ impl<'t> Reader<'t> {
         {
             if text == "<<" && style == ScalarStyle::Plain {
                 *key = Some(Key::Refused);
+                self.holes = true;
                 self.findings.push(
                     Diagnostic::new(&G005, "a merge key in a graph file")
                         .at(span, "merges another mapping into this one")

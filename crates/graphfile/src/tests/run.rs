@@ -32,8 +32,10 @@ impl NodeKinds for Fake {
                 };
                 let mut message = json!({"type": "ai", "id": cx.new_id(), "content": said});
                 if cx.visits() == 1 && !spec.tools.is_empty() {
-                    message["tool_calls"] =
-                        json!([{"name": spec.tools[0], "args": {}, "id": "c1"}]);
+                    let asks = spec.tools.iter().find(|tool| *tool == "ask_clarification");
+                    let tool = asks.unwrap_or(&spec.tools[0]);
+                    let args = json!({"question": "Which?"});
+                    message["tool_calls"] = json!([{"name": tool, "args": args, "id": "c1"}]);
                 }
                 let mut update = Update::new();
                 if let Some(channel) = &spec.messages {
@@ -50,11 +52,19 @@ impl NodeKinds for Fake {
 
     fn tools(&self, spec: ToolsSpec) -> Result<Arc<dyn Node>, String> {
         let label = spec.info.routes.labels().next().map(str::to_owned);
+        let tells = spec
+            .info
+            .channels
+            .names()
+            .any(|name| name == "clarification");
         Ok(Arc::new(move |_: NodeCx| {
             let label = label.clone();
             async move {
                 let question = json!({"call_id": "c1", "question": "Which?", "clarification_type": "missing_info"});
-                let update = Update::new().set("clarification", Value::from_json(question));
+                let update = match tells {
+                    true => Update::new().set("clarification", Value::from_json(question)),
+                    false => Update::new(),
+                };
                 Ok(match label {
                     Some(label) => Command::goto(label).update(update),
                     None => Command::default(),
@@ -109,7 +119,17 @@ struct Thread {
 
 impl Thread {
     fn new(text: &str) -> Self {
-        let (loaded, diagnostics) = load("t.yaml", text, &NoSources, &Fake, &registry());
+        let mut registry = registry();
+        if !text.contains("clarification:") {
+            registry
+                .tools
+                .entry("ask_clarification".to_owned())
+                .or_default()
+                .writes
+                .clear();
+        }
+        registry.tools.entry("ls".to_owned()).or_default();
+        let (loaded, diagnostics) = load("t.yaml", text, &NoSources, &Fake, &registry);
         let loaded = loaded.unwrap_or_else(|| panic!("{}", diagnostics.render()));
         let runner = Runner::new(loaded.graph, SimWorld::new(1))
             .with_checkpointer(Arc::new(MemoryCheckpointer::new()));
@@ -145,6 +165,10 @@ fn values(outcome: &Outcome) -> Json {
 }
 
 /// Runs a graph of one channel list and nodes, and compares what comes out.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "cases read better without `&`"
+)]
 fn check(state_and_nodes: &str, given: Json, expected: Json) {
     let text = format!("schema: graph/v1\nname: t\n{state_and_nodes}");
     let outcome = Thread::new(&text).invoke(input(given));
@@ -192,6 +216,18 @@ fn the_react_example_asks_and_goes_on() {
             ),
         ]
     );
+}
+
+#[test]
+fn the_react_graph_we_ship_asks_by_itself() {
+    let thread = Thread::new(include_str!("../../../../graphs/react.yaml"));
+    let question = json!({"messages": [{"role": "user", "content": "Do it."}]});
+    let outcome = thread.invoke(input(question));
+    assert_eq!(outcome.exit, Exit::Interrupted);
+    insta::assert_snapshot!(outcome.interrupts[0].payload, @r#"{"question":"Which?"}"#);
+    let values = values(&thread.invoke(Resume::value("This one.")));
+    assert_eq!(values["messages"][2]["tool_call_id"], json!("c1"));
+    assert_eq!(values["messages"][2]["content"], json!("This one."));
 }
 
 #[test]
@@ -502,6 +538,43 @@ nodes:
     check_failure(
         text,
         json!({"note": {}}),
-        "node `write` failed: prompt, line 2: a field that is not there is used",
+        "node `write` failed: prompt, line 2: `state.note.title` is undefined",
     );
+}
+
+#[test]
+fn a_default_survives_a_reload() {
+    let text = r#"schema: graph/v1
+name: t
+state:
+  list: { type: list<string>, reduce: append, default: [old] }
+  once: { type: optional<string>, keep: run }
+  seen: { type: list<boolean>, reduce: append }
+output: [list, seen]
+start: look
+nodes:
+  look:
+    type: set
+    set: { list: new, once: x, seen: "${has(state.once)}" }
+    then: ask
+  ask:
+    type: interrupt
+    payload: Go on?
+    resume: boolean
+    set: { seen: ["${has(state.once)}", "${resume}"] }
+    then: end
+"#;
+    let thread = Thread::new(text);
+    assert_eq!(thread.invoke(Update::new()).exit, Exit::Interrupted);
+    let outcome = thread.invoke(Resume::value(false));
+    assert_eq!(
+        values(&outcome),
+        json!({"list": ["old", "new"], "seen": [false, true, false]})
+    );
+    // Another run begins without what was kept for a run.
+    assert_eq!(thread.invoke(Update::new()).exit, Exit::Interrupted);
+    let outcome = thread.invoke(Resume::value(true));
+    let expected =
+        json!({"list": ["old", "new", "new"], "seen": [false, true, false, false, true, true]});
+    assert_eq!(values(&outcome), expected);
 }

@@ -69,25 +69,16 @@ pub(crate) fn read_types(report: &mut Report<'_>, sources: &IndexMap<String, Yam
     types
 }
 
-/// Reads the schema of a tool or function, which is checked by its host and not by the file.
+/// Reads the schema of a tool or function as far as the subset goes.
+///
+/// What it says beyond is left to the host, which checks the arguments whole when it gets them.
 pub(crate) fn read_schema(schema: &serde_json::Value) -> Type {
     let types = Types::default();
     let mut reader = SchemaReader {
         types: &types,
         problems: Vec::new(),
     };
-    match serde_yaml::to_value(schema) {
-        Ok(yaml) => {
-            let kind = reader.schema(&At::root(), &yaml);
-            // A schema with keywords beyond the subset says more than is understood here.
-            if reader.problems.is_empty() {
-                kind
-            } else {
-                Type::Any
-            }
-        }
-        Err(_) => Type::Any,
-    }
+    serde_yaml::to_value(schema).map_or(Type::Any, |yaml| reader.schema(&At::root(), &yaml))
 }
 
 enum Problem {
