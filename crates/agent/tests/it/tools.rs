@@ -86,7 +86,14 @@ async fn wrong_arguments_run_nothing() {
     );
     let outcome = bench.send("go").await;
     assert!(bench.log().is_empty());
-    insta::assert_snapshot!(conversation(&outcome), @"");
+    insta::assert_snapshot!(conversation(&outcome), @"
+    Human: go
+    Ai calls probe
+    Tool Error: probe was not run, because its arguments are wrong:
+    - `say`: expected a string, got the number 7
+    Tool Error: The call of `probe` was not made, because its arguments can not be read: the arguments are not valid JSON: EOF while parsing a string at line 1 column 12. Send the call again with the arguments as one complete JSON object.
+    Ai: done
+    ");
 }
 
 #[tokio::test]
@@ -139,7 +146,13 @@ async fn two_questions_of_one_message_are_answered_together() {
         )
     });
     let outcome = bench.invoke(Resume::by_id(answers)).await;
-    insta::assert_snapshot!(conversation(&outcome), @"");
+    insta::assert_snapshot!(conversation(&outcome), @"
+    Human: go
+    Ai calls ask_clarification, ask_clarification
+    Tool Success: answer to one?
+    Tool Success: answer to two?
+    Ai: done
+    ");
 }
 
 #[tokio::test]
