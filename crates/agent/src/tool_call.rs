@@ -9,6 +9,7 @@ use tine_engine::run::{Call, Effects};
 use tine_engine::{NodeCx, NodeError, Value, from_value, to_value};
 use tine_graphfile::Routes;
 use tine_tools::assemble::{BoundTool, Toolbox};
+use tine_tools::paths::ThreadFolders;
 use tine_tools::{Effect, Listen, ToolCx, ToolError};
 
 /// What the calls of one node have in common.
@@ -88,6 +89,7 @@ impl Caller {
     pub(crate) async fn make(
         &self,
         cx: &NodeCx,
+        folders: &ThreadFolders,
         planned: &Planned<'_>,
     ) -> Result<ToolReply, CallError> {
         if let Some(known) = &planned.known {
@@ -96,7 +98,7 @@ impl Caller {
         let call_cx = cx.for_call(&planned.journal);
         events::tool_call(cx, &planned.call);
         let request = ToolRequest {
-            tool_cx: self.tool_cx(&call_cx, &planned.call)?,
+            tool_cx: self.tool_cx(&call_cx, folders, &planned.call),
             cx: call_cx,
             call: planned.call.clone(),
             tool: planned.tool,
@@ -112,10 +114,9 @@ impl Caller {
         Ok(reply)
     }
 
-    fn tool_cx(&self, cx: &NodeCx, call: &ToolCall) -> Result<ToolCx, NodeError> {
-        let folders = self.agent.folders.of(cx.thread())?;
+    fn tool_cx(&self, cx: &NodeCx, folders: &ThreadFolders, call: &ToolCall) -> ToolCx {
         let labels: Vec<String> = self.routes.labels().map(str::to_owned).collect();
-        Ok(ToolCx::new(call.id.clone(), folders, cx.world().clone())
+        ToolCx::new(call.id.clone(), folders.clone(), cx.world().clone())
             .with_now(cx.now())
             .with_cancellation(cx.cancellation().clone())
             .with_idempotency_key(cx.idempotency_key())
@@ -125,7 +126,7 @@ impl Caller {
                 cx: cx.clone(),
                 call: call.clone(),
             }))
-            .with_blocking(self.agent.blocking))
+            .with_blocking(self.agent.blocking)
     }
 }
 

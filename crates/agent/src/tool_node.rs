@@ -59,7 +59,8 @@ impl Node for ToolNode {
         if !start.is_empty() {
             cx.start_calls(&start).await?;
         }
-        let reply = self.caller.make(&cx, &planned).await;
+        let folders = self.caller.agent.folders.of(cx.thread())?;
+        let reply = self.caller.make(&cx, &folders, &planned).await;
         if !start.is_empty() && matches!(&reply, Err(error) if error.took_no_place()) {
             cx.abandon_calls(&start).await?;
         }

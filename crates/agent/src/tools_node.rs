@@ -14,6 +14,7 @@ use tine_engine::message::{InvalidToolCall, Message, Role, ToolCall};
 use tine_engine::{ErrorClass, Node, NodeCx, NodeError, Output, Update, Value};
 use tine_graphfile::ToolsSpec;
 use tine_tools::assemble::Toolbox;
+use tine_tools::paths::ThreadFolders;
 use tokio::sync::RwLock;
 
 pub(crate) struct ToolsNode {
@@ -45,12 +46,13 @@ impl ToolsNode {
     async fn make_all(
         &self,
         cx: &NodeCx,
+        folders: &ThreadFolders,
         planned: &[Planned<'_>],
     ) -> Vec<Result<ToolReply, CallError>> {
         let floor = RwLock::new(());
         let mut calls = Vec::with_capacity(planned.len());
         for planned in planned {
-            calls.push(self.make(cx, planned, &floor).boxed());
+            calls.push(self.make(cx, folders, planned, &floor).boxed());
         }
         stream::iter(calls)
             .buffered(self.spec.max_parallel.max(1))
@@ -61,15 +63,16 @@ impl ToolsNode {
     async fn make(
         &self,
         cx: &NodeCx,
+        folders: &ThreadFolders,
         planned: &Planned<'_>,
         floor: &RwLock<()>,
     ) -> Result<ToolReply, CallError> {
         if planned.alone() {
             let _alone = floor.write().await;
-            self.caller.make(cx, planned).await
+            self.caller.make(cx, folders, planned).await
         } else {
             let _beside = floor.read().await;
-            self.caller.make(cx, planned).await
+            self.caller.make(cx, folders, planned).await
         }
     }
 }
@@ -99,7 +102,9 @@ impl Node for ToolsNode {
         if !starts.is_empty() {
             cx.start_calls(&starts).await?;
         }
-        let made = self.make_all(&cx, &planned).await;
+        // One handle for all calls of the message, so that they see each other's locks.
+        let folders = self.caller.agent.folders.of(cx.thread())?;
+        let made = self.make_all(&cx, &folders, &planned).await;
         let failed = planned
             .iter()
             .zip(&made)

@@ -8,8 +8,8 @@ use crate::spec::Kind;
 
 /// Draws a graph as a Mermaid flowchart.
 ///
-/// Solid arrows are always taken, dashed ones under the condition they carry; a dotted one with a
-/// circle at its end is the route of a Command, with its label.
+/// Solid arrows are always taken, dashed ones under the condition they carry, dotted ones by a
+/// Command that raises their label.
 pub fn mermaid(outline: &Outline) -> String {
     let mut out = String::from("flowchart TD\n");
     let ids: BTreeMap<&str, String> = outline
@@ -36,6 +36,20 @@ pub fn mermaid(outline: &Outline) -> String {
     for edge in &outline.edges {
         line(&mut out, &arrow(edge, &ids, outline));
     }
+    // Mermaid has one kind of broken line of its own, which the routes have.
+    let dashed: Vec<String> = outline
+        .edges
+        .iter()
+        .enumerate()
+        .filter(|(_, edge)| matches!(edge.why, Why::When(_) | Why::Else))
+        .map(|(number, _)| number.to_string())
+        .collect();
+    if !dashed.is_empty() {
+        line(
+            &mut out,
+            &format!("linkStyle {} stroke-dasharray:8 4", dashed.join(",")),
+        );
+    }
     out
 }
 
@@ -56,9 +70,9 @@ fn arrow(edge: &Edge, ids: &BTreeMap<&str, String>, outline: &Outline) -> String
     match &edge.why {
         Why::Static if waits => format!("{from} -- \"waits for all\" --> {to}"),
         Why::Static => format!("{from} --> {to}"),
-        Why::When(when) => format!("{from} -. \"{}\" .-> {to}", text(when)),
-        Why::Else => format!("{from} -. \"else\" .-> {to}"),
-        Why::Route(label) => format!("{from} -. \"{}\" .-o {to}", text(label)),
+        Why::When(when) => format!("{from} -- \"{}\" --> {to}", text(when)),
+        Why::Else => format!("{from} -- \"else\" --> {to}"),
+        Why::Route(label) => format!("{from} -. \"{}\" .-> {to}", text(label)),
     }
 }
 

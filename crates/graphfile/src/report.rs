@@ -57,9 +57,9 @@ pub(crate) fn nearest<'n>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Lists names for a message: "`a`, `b` or `c`", cut after a dozen.
+/// Lists names for a message: "`a`, `b` or `c`", cut after two dozen.
 pub(crate) fn one_of<S: AsRef<str>>(names: &[S]) -> String {
-    const MOST: usize = 12;
+    const MOST: usize = 24;
     let quoted: Vec<String> = names
         .iter()
         .take(MOST)

@@ -12,7 +12,7 @@ pub mod script;
 pub mod scripted;
 
 pub use accumulate::Accumulator;
-pub use delta::{Delta, DeltaSink, Discard};
+pub use delta::{Delta, DeltaSink, Discard, ToolCallDelta};
 pub use error::ModelError;
 pub use model::{Model, ModelCx};
 pub use registry::{Folder, ModelEntry, Models, ModelsError, Sources};

@@ -161,14 +161,20 @@ impl NodeCx {
             call: Some(format!("{}?", call.key).into()),
             ..self.clone()
         };
-        let answer = asker.interrupt(payload)?;
-        match answer.as_str() {
-            Some("retry") => Ok(None),
-            Some("skip") => Ok(Some(Value::Null)),
-            _ => Err(NodeError::new(
-                ErrorClass::ToolFailed,
-                format!("`{}` has an unknown outcome and was given up", call.key),
-            )),
+        loop {
+            let answer = asker.interrupt(payload.clone())?;
+            match answer.as_str() {
+                Some("retry") => return Ok(None),
+                Some("skip") => return Ok(Some(Value::Null)),
+                Some("fail") => {
+                    return Err(NodeError::new(
+                        ErrorClass::ToolFailed,
+                        format!("`{}` has an unknown outcome and was given up", call.key),
+                    ));
+                }
+                // None of the options: an answer stays with the task, so this is asked anew.
+                _ => {}
+            }
         }
     }
 

@@ -44,6 +44,7 @@ declare_checks! {
     G104 = Error, "an unknown tool, toolset, model alias or function";
     G106 = Error, "a reserved or malformed name";
     G107 = Error, "a file the graph names cannot be read";
+    G108 = Error, "a node that the host cannot make";
     G201 = Error, "an undeclared name in an expression, a template or a write";
     G202 = Error, "an unknown field of a known type";
     G203 = Error, "an expression whose types do not fit together";

@@ -7,7 +7,7 @@ mod native;
 mod parse;
 mod scene;
 
-pub(crate) use check::{Checker, Names, Root, VISITS, unknown_channel};
+pub(crate) use check::{Checker, Names, Root, VISITS, unknown_channel, unknown_channel_in};
 pub(crate) use parse::{Parsed, parse};
 pub use scene::{Facts, Scene};
 
@@ -101,6 +101,13 @@ impl Expression {
         }
     }
 
+    /// Returns the paths that are there if the condition does not hold.
+    pub(crate) fn present_otherwise(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        check::collect_guards(&self.inner.parsed, false, &mut paths);
+        paths
+    }
+
     /// Returns the channel of an expression that is nothing but `state.channel`.
     pub(crate) fn channel(&self) -> Option<&str> {
         let Expr::Select(select) = &self.inner.parsed.expr else {
@@ -109,6 +116,19 @@ impl Expression {
         match &select.operand.expr {
             Expr::Ident(root) if root == "state" && !select.test => Some(&select.field),
             _ => None,
+        }
+    }
+
+    /// Returns the same expression, always evaluated by the interpreter.
+    #[cfg(test)]
+    fn without_native(&self) -> Self {
+        let inner = Inner {
+            text: self.inner.text.clone(),
+            parsed: self.inner.parsed.clone(),
+            native: None,
+        };
+        Self {
+            inner: Arc::new(inner),
         }
     }
 

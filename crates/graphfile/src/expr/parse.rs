@@ -1,12 +1,21 @@
 //! CEL text to a tree with places.
 
 use cel::IdedExpr;
-use cel::common::ast::{Expr, SourceInfo, operators};
+use cel::common::ast::{EntryExpr, Expr, SourceInfo, operators};
 
 use super::functions::env;
 
 /// Longer expressions than this belong into a `call` node.
 const MAX_LENGTH: usize = 4096;
+/// How deep brackets may nest.
+const MAX_BRACKETS: usize = 24;
+/// How many operators and dots an expression may have: each can make its tree one level deeper.
+const MAX_OPERATORS: usize = 100;
+/// How deep the tree of an expression may be, macros written out: evaluation walks it.
+const MAX_DEPTH: usize = 32;
+/// The parser takes a lot of stack for each open bracket; beyond this many it gets its own.
+const BRACKETS_IN_PLACE: usize = 5;
+const PARSER_STACK: usize = 32 << 20;
 
 /// A parsed expression.
 #[derive(Debug)]
@@ -41,7 +50,12 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, ParseProblem> {
     if let Some(found) = borrowed_operator(text) {
         return Err(found);
     }
-    match env().parser().parse_with_source_info(text) {
+    let brackets = measure(text)?;
+    match run_parser(text, brackets).ok_or_else(|| whole("there is no room to parse it"))? {
+        Ok((expr, _)) if depth(&expr) > MAX_DEPTH => Err(ParseProblem {
+            help: Some("compute parts of it in a `set` node, or all of it in a `call` node"),
+            ..whole("the expression is too deep")
+        }),
         Ok((expr, source)) => Ok(Parsed { expr, source }),
         Err(errors) => {
             let Some(error) = errors.errors.into_iter().next() else {
@@ -60,6 +74,74 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, ParseProblem> {
                 help: None,
             })
         }
+    }
+}
+
+type Outcome = Result<(IdedExpr, SourceInfo), cel::ParseErrors>;
+
+/// `None` if the parser could not be given the stack it needs.
+fn run_parser(text: &str, brackets: usize) -> Option<Outcome> {
+    let run = || env().parser().parse_with_source_info(text);
+    if brackets <= BRACKETS_IN_PLACE {
+        return Some(run());
+    }
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(PARSER_STACK);
+        builder.spawn_scoped(scope, run).ok()?.join().ok()
+    })
+}
+
+/// Refuses what would make a tree too deep to walk; returns how deep the brackets nest.
+fn measure(text: &str) -> Result<usize, ParseProblem> {
+    let (mut depth, mut deepest, mut operators) = (0_usize, 0, 0_usize);
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(' | '[' | '{') => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, '.' | '+' | '-' | '*' | '/' | '%' | '?' | '!') => operators += 1,
+            _ => {}
+        }
+        if deepest > MAX_BRACKETS || operators > MAX_OPERATORS {
+            let problem = match deepest > MAX_BRACKETS {
+                true => format!("brackets nest deeper than {MAX_BRACKETS}"),
+                false => format!("more than {MAX_OPERATORS} operators"),
+            };
+            let help = Some("do the work in a `call` node");
+            return Err(ParseProblem {
+                start: at,
+                end: at + c.len_utf8(),
+                problem,
+                help,
+            });
+        }
+    }
+    Ok(deepest)
+}
+
+fn depth(node: &IdedExpr) -> usize {
+    let deepest = |nodes: &mut dyn Iterator<Item = &IdedExpr>| nodes.map(depth).max().unwrap_or(0);
+    1 + match &node.expr {
+        Expr::Call(call) => deepest(&mut call.args.iter().chain(call.target.as_deref())),
+        Expr::Select(select) => depth(&select.operand),
+        Expr::Comprehension(inner) => depth(&inner.iter_range).max(depth(&inner.loop_step)),
+        Expr::List(list) => deepest(&mut list.elements.iter()),
+        Expr::Map(map) => deepest(
+            &mut map.entries.iter().filter_map(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => Some(&entry.value),
+                EntryExpr::StructField(_) => None,
+            }),
+        ),
+        _ => 0,
     }
 }
 
@@ -259,7 +341,7 @@ pub(super) fn shared_side_left(mut node: IdedExpr) -> IdedExpr {
         Expr::List(list) => list.elements.iter_mut().for_each(turn),
         Expr::Map(map) => {
             for entry in &mut map.entries {
-                if let cel::common::ast::EntryExpr::MapEntry(entry) = &mut entry.expr {
+                if let EntryExpr::MapEntry(entry) = &mut entry.expr {
                     turn(&mut entry.value);
                 }
             }

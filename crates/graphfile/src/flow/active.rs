@@ -212,11 +212,18 @@ impl Flow<'_> {
             "`{}` and `{}` can write `{channel}` in the same step",
             first.id, second.id
         );
+        let reducer = self
+            .channels
+            .get(channel)
+            .map_or("last", |plan| plan.reduce.name());
         let declared = report.key(&At::root().key("state").key(channel));
         let mut finding = Diagnostic::new(&G302, title)
             .at(place(report, first, channel), "first write")
             .at(place(report, second, channel), "second write")
-            .context(declared, "reduce: last keeps one value a step");
+            .context(
+                declared,
+                format!("reduce: {reducer} keeps one value a step"),
+            );
         if let [at] = origin.at.as_slice() {
             let label = match origin.from {
                 Some(from) => format!("both run after `{}`", self.nodes[from].id),

@@ -29,8 +29,10 @@ pub(crate) fn check_usage(
             .iter()
             .any(|node| node.writes.iter().any(|(written, _)| written == name));
         let read = reads.contains(name);
-        let set = written || names(input, name) || channel.default.is_some();
-        let got = read || names(output, name);
+        // What is promoted is between the host's tool search and its models.
+        let hosted = channel.reduce.name() == "promoted";
+        let set = written || hosted || names(input, name) || channel.default.is_some();
+        let got = read || hosted || names(output, name);
         let problem = match (set, got) {
             (true, true) => continue,
             (false, false) => "nothing writes or reads",

@@ -277,7 +277,11 @@ pub(super) fn read_channels(
                 .at(report.brief(&place.key("default")), wrong.to_string());
             report.push(finding);
         }
-        let reduce = reduce.unwrap_or(Reduce::Newest);
+        // Nothing is known of the writes of a reducer that is not known.
+        let (kind, reduce) = match reduce {
+            Some(reduce) => (kind, reduce),
+            None => (Type::Any, Reduce::Newest),
+        };
         channels.insert(
             name.clone(),
             ChannelPlan {

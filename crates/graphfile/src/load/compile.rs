@@ -201,8 +201,12 @@ impl Compiler<'_, '_> {
             if !object.fields.contains_key(key) {
                 let names = object.fields.keys().map(String::as_str);
                 let near = crate::report::nearest(key, names);
-                let finding = Diagnostic::new(&G205, format!("{wanted} has no field `{key}`"))
-                    .at(self.report.key(&at.key(key)), format!("in {place}"))
+                let title = match wanted {
+                    Type::Named(name) => format!("{name} has no field `{key}`"),
+                    _ => format!("no field `{key}` in {place}"),
+                };
+                let finding = Diagnostic::new(&G205, title)
+                    .at(self.report.key(&at.key(key)), "unknown field")
                     .help_if(near.map(|near| format!("did you mean `{near}`?")));
                 self.report.push(finding);
             }

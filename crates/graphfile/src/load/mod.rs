@@ -19,7 +19,7 @@ use indexmap::IndexMap;
 use serde_yaml::Value as Yaml;
 
 use crate::build::build;
-use crate::diag::{Diagnostic, Diagnostics, G006, G007, G107, G310, G501, Span, find_secrets};
+use crate::diag::{Diagnostic, Diagnostics, G006, G007, G108, G310, G501, Span, find_secrets};
 use crate::expr::{Names, Root, VISITS, unknown_channel};
 use crate::flow::{Flow, check_targets, check_usage, check_visits};
 use crate::graph::{Channels, LoadedGraph, Outline};
@@ -59,7 +59,7 @@ pub fn load(
         ),
         Err((at, problem)) => {
             let finding =
-                Diagnostic::new(&G107, problem).at(loaded.index.key(&at), "cannot be made");
+                Diagnostic::new(&G108, problem).at(loaded.index.key(&at), "cannot be made");
             diagnostics.push(finding);
             diagnostics.finish(&[]);
             (None, diagnostics)
@@ -176,6 +176,7 @@ fn analyse_document(
         state,
         roots: vec![run_root()],
         assured: BTreeSet::new(),
+        present: Vec::new(),
     };
     let compiler = Compiler {
         report,
@@ -220,7 +221,9 @@ fn analyse_document(
     if whole && nodes.iter().all(|node| node.kind.is_some()) {
         width = Flow::new(&nodes, &channels, &start).check(report, &keys.limits.max_visits);
         let (input, output) = (keys.input.as_deref(), keys.output.as_deref());
-        check_usage(report, &nodes, &channels, &reads, input, output);
+        if report.errors() == 0 {
+            check_usage(report, &nodes, &channels, &reads, input, output);
+        }
     }
     let outline = outline::outline(
         &keys, root, &files, &types, &channels, &nodes, &start, width,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{FILTERS, Template};
 use crate::diag::{Diagnostic, G201, G202, G208, G209, G210, Span};
-use crate::expr::{Names, VISITS, unknown_channel};
+use crate::expr::{Names, VISITS, unknown_channel_in};
 use crate::report::{Report, nearest, one_of};
 use crate::types::{Others, Type, Types};
 
@@ -111,7 +111,7 @@ fn check_path(
             None => {
                 let (start, end) = place(2);
                 let span = finish(report, start, end);
-                let finding = unknown_channel(report, &names.state, channel, span);
+                let finding = unknown_channel_in(report, &names.state, channel, span, true);
                 // The help of an unknown channel shows its declaration, which is in the graph file.
                 report.push(mark(finding));
                 return;
@@ -138,7 +138,12 @@ fn check_path(
                     let fields: Vec<&str> = object.fields.keys().map(String::as_str).collect();
                     let (_, end) = place(known);
                     let span = finish(report, end - field.len().min(end), end);
-                    let finding = Diagnostic::new(&G202, format!("{kind} has no field `{field}`"))
+                    let of = match &kind {
+                        Type::Optional(inner) => inner.to_string(),
+                        Type::Named(name) => name.to_string(),
+                        _ => format!("`{}`", parts[..known - 1].join(".")),
+                    };
+                    let finding = Diagnostic::new(&G202, format!("{of} has no field `{field}`"))
                         .at(span, "unknown field")
                         .help(match nearest(field, fields.iter().copied()) {
                             Some(near) => format!("did you mean `{near}`?"),

@@ -32,7 +32,10 @@ impl NodeKinds for Fake {
                 };
                 let mut message = json!({"type": "ai", "id": cx.new_id(), "content": said});
                 if cx.visits() == 1 && !spec.tools.is_empty() {
-                    message["tool_calls"] = json!([{"name": spec.tools[0], "args": {}, "id": "c1"}]);
+                    let asks = spec.tools.iter().find(|tool| *tool == "ask_clarification");
+                    let tool = asks.unwrap_or(&spec.tools[0]);
+                    let args = json!({"question": "Which?"});
+                    message["tool_calls"] = json!([{"name": tool, "args": args, "id": "c1"}]);
                 }
                 let mut update = Update::new();
                 if let Some(channel) = &spec.messages {
@@ -49,11 +52,19 @@ impl NodeKinds for Fake {
 
     fn tools(&self, spec: ToolsSpec) -> Result<Arc<dyn Node>, String> {
         let label = spec.info.routes.labels().next().map(str::to_owned);
+        let tells = spec
+            .info
+            .channels
+            .names()
+            .any(|name| name == "clarification");
         Ok(Arc::new(move |_: NodeCx| {
             let label = label.clone();
             async move {
                 let question = json!({"call_id": "c1", "question": "Which?", "clarification_type": "missing_info"});
-                let update = Update::new().set("clarification", Value::from_json(question));
+                let update = match tells {
+                    true => Update::new().set("clarification", Value::from_json(question)),
+                    false => Update::new(),
+                };
                 Ok(match label {
                     Some(label) => Command::goto(label).update(update),
                     None => Command::default(),
@@ -67,7 +78,10 @@ impl NodeKinds for Fake {
             let spec = spec.clone();
             async move {
                 let facts = CxFacts::new(&cx);
-                let args = spec.args.eval(&Scene::new(&facts, &spec.info.channels)).map_err(failed)?;
+                let args = spec
+                    .args
+                    .eval(&Scene::new(&facts, &spec.info.channels))
+                    .map_err(failed)?;
                 let output: Output = match (&*spec.tool, &spec.into) {
                     ("hand_off", _) => Command::goto("hand_off").into(),
                     (_, Some(into)) => Update::new().set(into.as_str(), args).into(),
@@ -83,8 +97,14 @@ impl NodeKinds for Fake {
             let spec = spec.clone();
             async move {
                 let facts = CxFacts::new(&cx);
-                let input = spec.input.eval(&Scene::new(&facts, &spec.info.channels)).map_err(failed)?;
-                let text = input.get("text").and_then(Value::as_str).unwrap_or_default();
+                let input = spec
+                    .input
+                    .eval(&Scene::new(&facts, &spec.info.channels))
+                    .map_err(failed)?;
+                let text = input
+                    .get("text")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
                 let channel = if text == "stray" { "stray" } else { "words" };
                 Ok(Update::new().set(channel, text.split_whitespace().count()))
             }
@@ -99,15 +119,30 @@ struct Thread {
 
 impl Thread {
     fn new(text: &str) -> Self {
-        let (loaded, diagnostics) = load("t.yaml", text, &NoSources, &Fake, &registry());
+        let mut registry = registry();
+        if !text.contains("clarification:") {
+            registry
+                .tools
+                .entry("ask_clarification".to_owned())
+                .or_default()
+                .writes
+                .clear();
+        }
+        registry.tools.entry("ls".to_owned()).or_default();
+        let (loaded, diagnostics) = load("t.yaml", text, &NoSources, &Fake, &registry);
         let loaded = loaded.unwrap_or_else(|| panic!("{}", diagnostics.render()));
         let runner = Runner::new(loaded.graph, SimWorld::new(1))
             .with_checkpointer(Arc::new(MemoryCheckpointer::new()));
-        Self { runner, key: ThreadKey::local("t1") }
+        Self {
+            runner,
+            key: ThreadKey::local("t1"),
+        }
     }
 
     fn invoke(&self, input: impl Into<Input>) -> Outcome {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let run = self.runner.invoke(&self.key, input, RunOptions::default());
         runtime.block_on(run).unwrap()
     }
@@ -119,7 +154,9 @@ fn input(json: Json) -> Update {
         .as_map()
         .unwrap()
         .iter()
-        .fold(Update::new(), |update, (channel, value)| update.set(Arc::clone(channel), value.clone()))
+        .fold(Update::new(), |update, (channel, value)| {
+            update.set(Arc::clone(channel), value.clone())
+        })
 }
 
 fn values(outcome: &Outcome) -> Json {
@@ -128,6 +165,10 @@ fn values(outcome: &Outcome) -> Json {
 }
 
 /// Runs a graph of one channel list and nodes, and compares what comes out.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "cases read better without `&`"
+)]
 fn check(state_and_nodes: &str, given: Json, expected: Json) {
     let text = format!("schema: graph/v1\nname: t\n{state_and_nodes}");
     let outcome = Thread::new(&text).invoke(input(given));
@@ -138,7 +179,9 @@ fn check(state_and_nodes: &str, given: Json, expected: Json) {
 fn the_react_example_asks_and_goes_on() {
     let text = include_str!("../../../../tests/fixtures/valid/react.yaml");
     let thread = Thread::new(text);
-    let outcome = thread.invoke(input(json!({"messages": [{"role": "user", "content": "Do it."}]})));
+    let outcome = thread.invoke(input(
+        json!({"messages": [{"role": "user", "content": "Do it."}]}),
+    ));
     assert_eq!(outcome.exit, Exit::Interrupted);
     insta::assert_snapshot!(outcome.interrupts[0].payload, @r#"{"call_id":"c1","clarification_type":"missing_info","question":"Which?"}"#);
     // An answer that does not fit is asked for again.
@@ -151,14 +194,40 @@ fn the_react_example_asks_and_goes_on() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|message| (message["type"].as_str().unwrap(), message["content"].as_str().unwrap().lines().next().unwrap()))
+        .map(|message| {
+            (
+                message["type"].as_str().unwrap(),
+                message["content"].as_str().unwrap().lines().next().unwrap(),
+            )
+        })
         .collect();
-    assert_eq!(messages, [
-        ("human", "Do it."),
-        ("ai", "You are a careful assistant. Work in small steps and check your results."),
-        ("tool", "The first."),
-        ("ai", "You are a careful assistant. Work in small steps and check your results."),
-    ]);
+    assert_eq!(
+        messages,
+        [
+            ("human", "Do it."),
+            (
+                "ai",
+                "You are a careful assistant. Work in small steps and check your results."
+            ),
+            ("tool", "The first."),
+            (
+                "ai",
+                "You are a careful assistant. Work in small steps and check your results."
+            ),
+        ]
+    );
+}
+
+#[test]
+fn the_react_graph_we_ship_asks_by_itself() {
+    let thread = Thread::new(include_str!("../../../../graphs/react.yaml"));
+    let question = json!({"messages": [{"role": "user", "content": "Do it."}]});
+    let outcome = thread.invoke(input(question));
+    assert_eq!(outcome.exit, Exit::Interrupted);
+    insta::assert_snapshot!(outcome.interrupts[0].payload, @r#"{"question":"Which?"}"#);
+    let values = values(&thread.invoke(Resume::value("This one.")));
+    assert_eq!(values["messages"][2]["tool_call_id"], json!("c1"));
+    assert_eq!(values["messages"][2]["content"], json!("This one."));
 }
 
 #[test]
@@ -398,7 +467,9 @@ nodes:
 fn check_failure(nodes: &str, given: Json, expected: &str) {
     let text = format!("schema: graph/v1\nname: t\n{nodes}");
     let outcome = Thread::new(&text).invoke(input(given));
-    let Exit::Failed { error } = outcome.exit else { panic!("{:?}", outcome.exit) };
+    let Exit::Failed { error } = outcome.exit else {
+        panic!("{:?}", outcome.exit)
+    };
     assert_eq!(error.to_string(), expected);
 }
 
@@ -412,7 +483,11 @@ start: one
 nodes:
   one: { type: set, set: { n: "${size(state.text)}" }, then: end }
 "#;
-    check_failure(text, json!({}), "node `one` failed: `size(state.text)`: `text` has no value");
+    check_failure(
+        text,
+        json!({}),
+        "node `one` failed: `size(state.text)`: `text` has no value",
+    );
     let text = r#"
 state:
   any: { type: any }
@@ -463,6 +538,77 @@ nodes:
     check_failure(
         text,
         json!({"note": {}}),
-        "node `write` failed: prompt, line 2: a field that is not there is used",
+        "node `write` failed: prompt, line 2: `state.note.title` is undefined",
     );
+}
+
+#[test]
+fn a_default_survives_a_reload() {
+    let text = r#"schema: graph/v1
+name: t
+state:
+  list: { type: list<string>, reduce: append, default: [old] }
+  once: { type: optional<string>, keep: run }
+  seen: { type: list<boolean>, reduce: append }
+output: [list, seen]
+start: look
+nodes:
+  look:
+    type: set
+    set: { list: new, once: x, seen: "${has(state.once)}" }
+    then: ask
+  ask:
+    type: interrupt
+    payload: Go on?
+    resume: boolean
+    set: { seen: ["${has(state.once)}", "${resume}"] }
+    then: end
+"#;
+    let thread = Thread::new(text);
+    assert_eq!(thread.invoke(Update::new()).exit, Exit::Interrupted);
+    let outcome = thread.invoke(Resume::value(false));
+    assert_eq!(
+        values(&outcome),
+        json!({"list": ["old", "new"], "seen": [false, true, false]})
+    );
+    // Another run begins without what was kept for a run.
+    assert_eq!(thread.invoke(Update::new()).exit, Exit::Interrupted);
+    let outcome = thread.invoke(Resume::value(true));
+    let expected =
+        json!({"list": ["old", "new", "new"], "seen": [false, true, false, false, true, true]});
+    assert_eq!(values(&outcome), expected);
+}
+
+#[test]
+fn a_route_to_the_end_replaces_then_as_well() {
+    check(
+        r#"
+state:
+  seen: { type: list<string>, reduce: append }
+start: hand
+nodes:
+  hand:
+    type: tool
+    tool: hand_off
+    routes: { hand_off: end }
+    then: never
+  never: { type: set, set: { seen: never }, then: end }
+"#,
+        json!({}),
+        json!({"seen": []}),
+    );
+}
+
+#[test]
+fn line_ends_of_windows_and_a_byte_order_mark_change_nothing() {
+    let text = "schema: graph/v1\nname: t\nstate:\n  text: { type: string }\nstart: one\nnodes:\n  one:\n    type: set\n    set:\n      text: |\n        a\n        ${'b'}\n    then: end\n";
+    let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    for text in [text, &windows] {
+        let outcome = Thread::new(text).invoke(Update::new());
+        assert_eq!(values(&outcome), json!({"text": "a\nb\n"}));
+    }
+    let wrong = windows.replace("'b'", "state.tetx");
+    let (_, diagnostics) = crate::check("t.yaml", &wrong, &NoSources, &registry());
+    let label = diagnostics.iter().next().unwrap().primary().unwrap();
+    assert_eq!(&wrong[label.span.start..label.span.end], "state.tetx");
 }

@@ -3,6 +3,8 @@
 mod calls;
 mod operators;
 
+pub(super) use operators::collect_guards;
+
 use std::collections::BTreeSet;
 
 use cel::IdedExpr;
@@ -36,6 +38,8 @@ pub(crate) struct Names {
     pub(crate) roots: Vec<Root>,
     /// Channels that surely have a value here, such as those the node itself has just written.
     pub(crate) assured: BTreeSet<String>,
+    /// Paths that are there, because a branch that is taken without them stands before.
+    pub(crate) present: Vec<String>,
 }
 
 /// A name beside `state`.
@@ -86,7 +90,7 @@ impl<'c, 't> Checker<'c, 't> {
         wary: bool,
         reads: &'c mut BTreeSet<String>,
     ) -> Self {
-        let (bound, guards) = (Vec::new(), Vec::new());
+        let (bound, guards) = (Vec::new(), names.present.clone());
         Self {
             report,
             types,
@@ -297,6 +301,12 @@ impl<'c, 't> Checker<'c, 't> {
                         Type::Optional(inner) => inner,
                         operand => operand,
                     };
+                    let of = match (of, &node.expr) {
+                        (Type::Named(name), _) => name.to_string(),
+                        (_, Expr::Select(select)) => path_text(&select.operand)
+                            .map_or_else(|| of.to_string(), |path| format!("`{path}`")),
+                        _ => of.to_string(),
+                    };
                     let finding = Diagnostic::new(&G202, format!("{of} has no field `{field}`"))
                         .at(self.place(self.parsed.field_span(node)), "unknown field")
                         .help(match nearest(field, names.iter().copied()) {
@@ -389,13 +399,24 @@ pub(crate) fn unknown_channel(
     name: &str,
     span: Span,
 ) -> Diagnostic {
+    let said = report.text.get(span.start..span.end).unwrap_or_default();
+    unknown_channel_in(report, state, name, span, said.starts_with("state."))
+}
+
+/// Does the same for a text that may stand in another file; `pathed` if it says `state.` before.
+pub(crate) fn unknown_channel_in(
+    report: &Report<'_>,
+    state: &IndexMap<String, Type>,
+    name: &str,
+    span: Span,
+    pathed: bool,
+) -> Diagnostic {
     let finding = Diagnostic::new(&G201, format!("no channel named `{name}`"))
         .at(span, "not declared under `state`");
     match nearest(name, state.keys().map(String::as_str)) {
         Some(near) => {
             let declared = report.key(&At::root().key("state").key(near));
-            let said = report.text.get(span.start..span.end).unwrap_or_default();
-            let edit = match said.starts_with("state.") {
+            let edit = match pathed {
                 true => format!("state.{near}"),
                 false => near.to_owned(),
             };
