@@ -80,6 +80,16 @@ pub struct RecordKey {
     pub name: String,
 }
 
+impl RecordKey {
+    /// The names of a question and of its answer.
+    pub(crate) fn question(task: &Arc<str>, slot: &Slot) -> [Self; 2] {
+        ["asked", "answered"].map(|what| Self {
+            task: task.clone(),
+            name: format!("{what}/{}/{}", slot.call, slot.ordinal),
+        })
+    }
+}
+
 impl Record {
     /// The name of this record within its checkpoint.
     #[must_use]
