@@ -21,6 +21,9 @@ const MIGRATIONS: [&str; 1] = [include_str!("migrations/1_threads.sql")];
 /// The newest schema version known here.
 const SCHEMA: i64 = MIGRATIONS.len() as i64;
 
+/// The smallest page that SQLite knows, in bytes.
+const SHORTEST: u64 = 512;
+
 /// How many idle reading connections are kept.
 const IDLE_READERS: usize = 4;
 
@@ -45,6 +48,14 @@ impl Database {
             message: error.to_string(),
         };
         let path = locate(path).map_err(failed)?;
+        // SQLite takes a file this short for an empty one, and would write over it.
+        let length = fs::metadata(&path).map_err(failed)?.len();
+        if (1..SHORTEST).contains(&length) {
+            return Err(StoreError::Damaged {
+                place: path.display().to_string(),
+                message: "it is not a SQLite database".to_owned(),
+            });
+        }
         let mut locks = OsString::from(&path);
         locks.push(".locks");
         let locks = PathBuf::from(locks);

@@ -62,7 +62,7 @@ impl Drop for Lease {
         // Where the identity of a file can not be told, removing it would race with the next holder.
         if cfg!(unix) {
             // A file that stays is only untidy.
-            let _ = fs::remove_file(&self.path);
+            drop(fs::remove_file(&self.path));
         }
     }
 }
@@ -149,7 +149,18 @@ mod tests {
     fn any_id_is_only_a_name() {
         let long = "文".repeat(10_000);
         let ids = [
-            "", ".", "..", "../../x", "/etc/passwd", "a\0b", "CON", "\u{1F98C}", "a", "A", "a ", &long,
+            "",
+            ".",
+            "..",
+            "../../x",
+            "/etc/passwd",
+            "a\0b",
+            "CON",
+            "\u{1F98C}",
+            "a",
+            "A",
+            "a ",
+            &long,
         ];
         let mut names: Vec<String> = ids
             .iter()
@@ -157,7 +168,10 @@ mod tests {
             .collect();
         for name in &names {
             assert!(name.len() < 100 && name.is_ascii(), "{name}");
-            assert!(!name.contains(['/', '\\', '\0']) && !name.starts_with('.'), "{name}");
+            assert!(
+                !name.contains(['/', '\\', '\0']) && !name.starts_with('.'),
+                "{name}"
+            );
         }
         names.sort();
         names.dedup_by_key(|name| name.to_lowercase());

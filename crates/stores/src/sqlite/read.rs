@@ -253,12 +253,7 @@ fn advanced(values: Map, advance: Advance) -> Result<Checkpoint, Fault> {
 }
 
 /// At most `limit` rows of checkpoints stored before the `end`th, the last ones, oldest first.
-fn stored(
-    connection: &Connection,
-    graph: i64,
-    end: i64,
-    limit: i64,
-) -> Result<Vec<Stored>, Fault> {
+fn stored(connection: &Connection, graph: i64, end: i64, limit: i64) -> Result<Vec<Stored>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT it.number, it.sequence, it.branch, it.parent, it.first_effect, it.effects,
                 it.id, parent.id, it.step, it.source, it.created, it.run, it.next, it.joins, it.deferred
@@ -285,8 +280,9 @@ fn stored(
                 id,
                 parent: parent_id.map(|id| Id(u128::from_be_bytes(id))),
                 step: row.get(8)?,
-                source: source_named(&source)
-                    .ok_or_else(|| Fault::damaged(what(), format_args!("it is of source `{source}`")))?,
+                source: source_named(&source).ok_or_else(|| {
+                    Fault::damaged(what(), format_args!("it is of source `{source}`"))
+                })?,
                 created: Timestamp(row.get::<_, i64>(10)?.cast_unsigned()),
                 run: Id(u128::from_be_bytes(row.get(11)?)),
                 effects: Vec::new(),
@@ -335,9 +331,7 @@ fn records(connection: &Connection, checkpoint: i64) -> Result<Vec<Record>, Faul
     let mut records = Vec::new();
     while let Some(row) = rows.next()? {
         let task: Arc<str> = row.get(0)?;
-        let kind = parse(string(row, 1)?, || {
-            format!("a record of task `{task}`")
-        })?;
+        let kind = parse(string(row, 1)?, || format!("a record of task `{task}`"))?;
         records.push(Record { task, kind });
     }
     Ok(records)
@@ -395,7 +389,9 @@ pub(super) fn source_name(source: Source) -> &'static str {
 
 fn source_named(name: &str) -> Option<Source> {
     let sources = [Source::Input, Source::Loop, Source::Update, Source::Fork];
-    sources.into_iter().find(|source| source_name(*source) == name)
+    sources
+        .into_iter()
+        .find(|source| source_name(*source) == name)
 }
 
 fn string<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, Fault> {

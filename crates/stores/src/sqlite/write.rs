@@ -69,7 +69,10 @@ impl Writer {
     }
 
     /// Runs `work` in a write transaction, if the thread is still this writer's.
-    fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, StoreError> {
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
         self.database.write(&self.key, |connection| {
             let mut statement =
                 connection.prepare_cached("SELECT token FROM thread WHERE number = ?1")?;
@@ -148,13 +151,22 @@ impl Writer {
             Some(parent) => is_tip(connection, graph.number, parent, newest)?,
             None => false,
         };
-        let branch = parent.filter(|_| goes_on).map_or(number, |parent| parent.branch);
+        let branch = parent
+            .filter(|_| goes_on)
+            .map_or(number, |parent| parent.branch);
         let place = Place {
             number,
             sequence: newest.map_or(0, |newest| newest.sequence + 1),
             branch,
         };
-        insert_checkpoint(connection, graph.number, place, parent, first_effect, advance)?;
+        insert_checkpoint(
+            connection,
+            graph.number,
+            place,
+            parent,
+            first_effect,
+            advance,
+        )?;
         let mut head = match graph.head.take() {
             Some(head) if advance.parent == Some(head.id) => head,
             _ => Head {
@@ -231,7 +243,11 @@ fn insert_checkpoint(
             effects.count() as i64,
             unless_empty("what runs next", advance.next.is_empty(), &advance.next)?,
             unless_empty("the open joins", advance.joins.is_empty(), &advance.joins)?,
-            unless_empty("what is deferred", advance.deferred.is_empty(), &advance.deferred)?,
+            unless_empty(
+                "what is deferred",
+                advance.deferred.is_empty(),
+                &advance.deferred
+            )?,
         ])?;
     Ok(())
 }
@@ -323,7 +339,10 @@ fn store_record(connection: &Connection, checkpoint: i64, op: &RecordOp) -> Resu
         RecordOp::Put(record) => {
             let key = record.key();
             let kind = json::encode(&record.kind).map_err(|error| {
-                Fault::refused(format!("record `{}` of task `{}`", key.name, key.task), &error)
+                Fault::refused(
+                    format!("record `{}` of task `{}`", key.name, key.task),
+                    &error,
+                )
             })?;
             connection
                 .prepare_cached(
