@@ -177,10 +177,8 @@ impl Writer {
         };
         head.id = advance.id;
         head.place = place;
-        let mut effect = first_effect;
-        for changed in advance.effects.iter().filter(|it| !it.effects.is_empty()) {
-            store_effects(connection, graph, &mut head, effect, changed)?;
-            effect += 1;
+        for (number, changed) in (first_effect..).zip(changed(advance)) {
+            store_effects(connection, graph, &mut head, number, changed)?;
         }
         graph.head = Some(head);
         if let Some(parent) = parent {
@@ -190,6 +188,12 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+/// The channels that have changed.
+fn changed(advance: &Advance) -> impl Iterator<Item = &ChannelEffects> {
+    let all = advance.effects.iter();
+    all.filter(|channel| !channel.effects.is_empty())
 }
 
 /// Whether a checkpoint is the newest of its branch.
@@ -221,7 +225,6 @@ fn insert_checkpoint(
     first_effect: i64,
     advance: &Advance,
 ) -> Result<(), Fault> {
-    let effects = advance.effects.iter().filter(|it| !it.effects.is_empty());
     connection
         .prepare_cached(
             "INSERT INTO checkpoint (number, graph, sequence, branch, parent, id, step, source,
@@ -240,7 +243,7 @@ fn insert_checkpoint(
             advance.created.0.cast_signed(),
             advance.run.0.to_be_bytes(),
             first_effect,
-            effects.count() as i64,
+            changed(advance).count() as i64,
             unless_empty("what runs next", advance.next.is_empty(), &advance.next)?,
             unless_empty("the open joins", advance.joins.is_empty(), &advance.joins)?,
             unless_empty(
@@ -416,7 +419,7 @@ impl ThreadWriter for Writer {
                 |row| row.get(0),
             )?;
             let mut meta: Map =
-                json::decode(&known).map_err(|error| Fault::damaged(what, error))?;
+                json::decode(&known).map_err(|error| Fault::damaged(what, &error))?;
             meta.extend(entries);
             let meta = json::encode(&meta).map_err(|error| Fault::refused(what, &error))?;
             connection.execute(

@@ -7,6 +7,9 @@ use tine_engine::channel::Effect;
 use tine_engine::checkpoint::Checkpointer;
 use tine_engine::world::Id;
 
+/// What a step does.
+type Change<'a> = &'a dyn Fn(usize) -> Effect;
+
 struct Stored {
     bytes: i64,
     snapshots: i64,
@@ -86,12 +89,12 @@ fn storage_is_linear_in_what_was_written() {
     let text = |step: usize| Value::from(format!("{step:0>200}"));
     let list = Value::from((0..50).map(text).collect::<Vec<_>>());
     let map = Value::from_pairs((0..50).map(|key| (key.to_string(), text(key))));
-    let cases: [(&str, Value, &dyn Fn(usize) -> Effect); 4] = [
+    let cases: [(&str, Value, Change<'_>); 4] = [
         ("appends", Value::list(), &|step| Effect::Append(text(step))),
         ("replacements", list, &|step| {
             Effect::Replace(step * 7 % 50, text(step))
         }),
-        ("entries", map.clone(), &|step| {
+        ("entries", map, &|step| {
             Effect::Put((step * 7 % 50).to_string().into(), text(step))
         }),
         ("wholes", Value::Null, &|step| Effect::Set(text(step))),

@@ -14,14 +14,11 @@ use tine_engine::{
 fn child() -> Graph {
     let mut graph = GraphBuilder::new("child");
     let seen = graph.channel("seen", append::<i64>());
-    graph.node("count", {
+    graph.node("count", move |cx: NodeCx| {
         let seen = seen.clone();
-        move |cx: NodeCx| {
-            let seen = seen.clone();
-            async move {
-                let known = cx.get(&seen)?.unwrap_or_default().len() as i64;
-                Ok(Update::new().write(&seen, vec![known]))
-            }
+        async move {
+            let known = cx.get(&seen)?.unwrap_or_default().len() as i64;
+            Ok(Update::new().write(&seen, vec![known]))
         }
     });
     graph.edge(START, "count").edge("count", END);
@@ -39,7 +36,7 @@ fn graph() -> Graph {
     let chat = graph.channel("messages", messages());
     let answer = graph.channel("answer", last::<Value>());
     graph.node("plan", {
-        let (round, chat) = (round.clone(), chat.clone());
+        let round = round.clone();
         move |cx: NodeCx| {
             let (round, chat) = (round.clone(), chat.clone());
             async move {
@@ -56,28 +53,24 @@ fn graph() -> Graph {
                 .collect::<Vec<_>>())
         })
         .goes_to(["work"]);
-    graph.node("work", {
+    graph.node("work", move |cx: NodeCx| {
         let (log, names, items, notes) = (log.clone(), names.clone(), items.clone(), notes.clone());
-        move |cx: NodeCx| {
-            let (log, names, items, notes) =
-                (log.clone(), names.clone(), items.clone(), notes.clone());
-            async move {
-                let at = cx.input();
-                Ok(Update::new()
-                    .write(&log, vec![format!("worker {at}")])
-                    .write(&names, vec![format!("name {at}")])
-                    .write(
-                        &items,
-                        vec![Value::from_pairs([
-                            ("id", at.clone()),
-                            ("step", cx.step().into()),
-                        ])],
-                    )
-                    .write(
-                        &notes,
-                        Value::from_pairs([(at.to_string(), cx.step().into())]),
-                    ))
-            }
+        async move {
+            let at = cx.input();
+            Ok(Update::new()
+                .write(&log, vec![format!("worker {at}")])
+                .write(&names, vec![format!("name {at}")])
+                .write(
+                    &items,
+                    vec![Value::from_pairs([
+                        ("id", at.clone()),
+                        ("step", cx.step().into()),
+                    ])],
+                )
+                .write(
+                    &notes,
+                    Value::from_pairs([(at.to_string(), cx.step().into())]),
+                ))
         }
     });
     graph.node("ask", move |cx: NodeCx| {
