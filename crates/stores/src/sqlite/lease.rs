@@ -46,7 +46,7 @@ impl Lease {
             }
             // The last holder may have removed the file after it was opened here; then the lock is on a file that
             // nobody else will find.
-            if !is_at(&file, &path) {
+            if !is_at(&file, &path).map_err(failed)? {
                 continue;
             }
             file.set_len(0)
@@ -127,17 +127,19 @@ fn holder(file: &mut File) -> String {
 }
 
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(held), Ok(found)) => (held.dev(), held.ino()) == (found.dev(), found.ino()),
-        _ => false,
+    let held = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(found) => Ok((held.dev(), held.ino()) == (found.dev(), found.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
 #[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
-    true
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
 }
 
 #[cfg(test)]

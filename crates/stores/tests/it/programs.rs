@@ -138,7 +138,7 @@ async fn run(seed: u64, path: &std::path::Path) {
     let mut writer = sqlite.open(&key).await.unwrap();
     // The values of every checkpoint; the ids are the places, from 1.
     let mut values: Vec<Map> = Vec::new();
-    for _ in 0..10 + dice.below(40) {
+    for _ in 0..8 + dice.below(26) {
         if dice.one_in(12) {
             drop(writer);
             if dice.one_in(2) {

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use tine_engine::channel::{add, append, dedupe, last, merge, messages, upsert};
 use tine_engine::checkpoint::Checkpointer;
-use tine_engine::run::ChildMemory;
+use tine_engine::checkpoint::{Checkpoint, Scope};
+use tine_engine::run::{Call, ChildMemory, Effects, Outcome, Snapshot};
 use tine_engine::{
     END, Exit, Graph, GraphBuilder, Input, MemoryCheckpointer, Message, NodeCx, Resume, RunOptions,
     Runner, START, SimWorld, Target, ThreadKey, Update, Value,
@@ -76,6 +77,10 @@ fn graph() -> Graph {
     graph.node("ask", move |cx: NodeCx| {
         let answer = answer.clone();
         async move {
+            // Done once, and not again when the answer comes: its null is a result too.
+            let call = Call::new("null", &Value::Null);
+            let work = |_: NodeCx| async { Ok(Value::Null) };
+            cx.call(&call, Effects::Effectful, work).await?;
             let given = cx.interrupt("go on?")?;
             Ok(Update::new().write(&answer, given))
         }
@@ -105,11 +110,17 @@ fn graph() -> Graph {
     graph.build().unwrap()
 }
 
+/// All that is left of a thread.
+#[derive(Debug, PartialEq)]
+struct Thread {
+    outcomes: Vec<Outcome>,
+    history: Vec<Snapshot>,
+    stored: Vec<Checkpoint>,
+    child: Vec<Checkpoint>,
+}
+
 /// Runs the graph to its end, `limit` steps an invocation, on a store that is opened anew for each.
-async fn run(
-    limit: u64,
-    store: impl Fn() -> Arc<dyn Checkpointer>,
-) -> (Vec<tine_engine::Outcome>, Vec<tine_engine::run::Snapshot>) {
+async fn run(limit: u64, store: impl Fn() -> Arc<dyn Checkpointer>) -> Thread {
     let thread = ThreadKey::local("t");
     let world = Arc::new(SimWorld::new(0));
     let graph = graph();
@@ -129,7 +140,19 @@ async fn run(
             Exit::StepLimit { .. } => Input::Continue,
             _ => {
                 outcomes.push(outcome);
-                return (outcomes, runner.history(&thread, None).await.unwrap());
+                let stored = async |namespace: &str| {
+                    let scope = Scope {
+                        thread: thread.clone(),
+                        namespace: namespace.into(),
+                    };
+                    store().history(&scope, None, None).await.unwrap()
+                };
+                return Thread {
+                    outcomes,
+                    history: runner.history(&thread, None).await.unwrap(),
+                    stored: stored("").await,
+                    child: stored("/inner").await,
+                };
             }
         };
         outcomes.push(outcome);
@@ -147,8 +170,11 @@ fn a_run_leaves_the_same_thread_in_memory_and_on_disk() {
         for limit in [1_000, 3] {
             let memory = MemoryCheckpointer::new();
             let expected = run(limit, || Arc::new(memory.clone())).await;
-            assert_eq!(expected.0.last().unwrap().exit, Exit::Done);
-            let values = &expected.0.last().unwrap().values;
+            let last = expected.outcomes.last().unwrap();
+            assert_eq!(last.exit, Exit::Done);
+            assert_eq!(expected.history.len(), expected.stored.len());
+            assert!(expected.child.len() >= 6);
+            let values = &last.values;
             assert_eq!(values["answer"], Value::from("yes"));
             assert_eq!(values["log"].as_list().unwrap().len(), 10);
 
