@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::Arc;
 use tine_engine::{Node, NodeError, ThreadKey};
 use tine_graphfile::{
-    CallSpec, FunctionManifest, ModelSpec, NodeKinds, OnToolError, Registry, RouteLabel, ToolManifest, ToolSpec,
-    ToolsSpec,
+    CallSpec, FunctionManifest, ModelSpec, NodeKinds, OnToolError, Registry, RouteLabel,
+    ToolManifest, ToolSpec, ToolsSpec,
 };
 use tine_models::Model;
 use tine_tools::Blocking;
@@ -63,7 +63,10 @@ impl Agent {
 
     /// Gives it models, by alias.
     #[must_use]
-    pub fn with_models(mut self, models: impl IntoIterator<Item = (String, Arc<dyn Model>)>) -> Self {
+    pub fn with_models(
+        mut self,
+        models: impl IntoIterator<Item = (String, Arc<dyn Model>)>,
+    ) -> Self {
         self.models = Arc::new(models.into_iter().collect());
         self
     }
@@ -106,9 +109,17 @@ impl Agent {
     #[must_use]
     pub fn registry(&self, checkpointer: bool) -> Registry {
         Registry {
-            tools: self.toolbox.iter().map(|tool| (tool.name().to_owned(), manifest(tool.spec()))).collect(),
+            tools: self
+                .toolbox
+                .iter()
+                .map(|tool| (tool.name().to_owned(), manifest(tool.spec())))
+                .collect(),
             models: self.models.keys().cloned().collect(),
-            functions: self.functions.iter().map(|(name, function)| (name.to_owned(), function_manifest(function))).collect(),
+            functions: self
+                .functions
+                .iter()
+                .map(|(name, function)| (name.to_owned(), function_manifest(function)))
+                .collect(),
             checkpointer,
             ..Registry::default()
         }
@@ -131,31 +142,46 @@ impl Agent {
     /// The tools of these names, or the name of one that is not there.
     fn select(&self, names: &[String]) -> Result<Toolbox, String> {
         if let Some(name) = names.iter().find(|name| self.toolbox.get(name).is_none()) {
-            let near = self.toolbox.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let near = self
+                .toolbox
+                .nearest(name)
+                .map(|near| format!("; did you mean `{near}`?"))
+                .unwrap_or_default();
             return Err(format!("there is no tool `{name}`{near}"));
         }
-        Ok(self.toolbox.filtered(|tool| names.iter().any(|name| name == tool.name())))
+        Ok(self
+            .toolbox
+            .filtered(|tool| names.iter().any(|name| name == tool.name())))
     }
 }
 
 fn manifest(spec: &tine_tools::ToolSpec) -> ToolManifest {
     ToolManifest {
-        args: spec.args.to_json(),
+        args: spec.args.value().clone(),
         result: None,
         writes: spec.manifest.writes.clone(),
         routes: spec
             .manifest
             .routes
             .iter()
-            .map(|route| RouteLabel { label: route.label.clone(), optional: route.optional })
+            .map(|route| RouteLabel {
+                label: route.label.clone(),
+                optional: route.optional,
+            })
             .collect(),
         shell: false,
     }
 }
 
 fn function_manifest(function: &dyn crate::Function) -> FunctionManifest {
-    let routes = function.routes().iter().map(|label| RouteLabel { label: (*label).to_owned(), optional: false });
-    FunctionManifest { input: function.input(), routes: routes.collect() }
+    let routes = function.routes().iter().map(|label| RouteLabel {
+        label: (*label).to_owned(),
+        optional: false,
+    });
+    FunctionManifest {
+        input: function.input(),
+        routes: routes.collect(),
+    }
 }
 
 impl NodeKinds for Agent {
@@ -164,7 +190,12 @@ impl NodeKinds for Agent {
             return Err(format!("there is no model `{}`", spec.model));
         };
         let tools = self.select(&spec.tools)?;
-        Ok(Arc::new(ModelNode::new(spec, model.clone(), &tools, self.middleware.clone().into())))
+        Ok(Arc::new(ModelNode::new(
+            spec,
+            model.clone(),
+            &tools,
+            self.middleware.clone().into(),
+        )))
     }
 
     fn tools(&self, spec: ToolsSpec) -> Result<Arc<dyn Node>, String> {
@@ -189,7 +220,11 @@ impl NodeKinds for Agent {
 
 impl fmt::Debug for Agent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let chain: Vec<_> = self.middleware.iter().map(|middleware| middleware.name()).collect();
+        let chain: Vec<_> = self
+            .middleware
+            .iter()
+            .map(|middleware| middleware.name())
+            .collect();
         out.debug_struct("Agent")
             .field("models", &self.models.keys().collect::<Vec<_>>())
             .field("tools", &self.toolbox.names().collect::<Vec<_>>())

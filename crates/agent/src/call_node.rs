@@ -23,7 +23,10 @@ impl Node for CallNode {
         let input = {
             let facts = CxFacts::new(&cx);
             let scene = Scene::new(&facts, &self.spec.info.channels);
-            self.spec.input.eval(&scene).map_err(|error| NodeError::new(ErrorClass::Expression, error.to_string()))?
+            self.spec
+                .input
+                .eval(&scene)
+                .map_err(|error| NodeError::new(ErrorClass::Expression, error.to_string()))?
         };
         self.function.call(cx, input).await
     }

@@ -22,7 +22,9 @@ pub(crate) fn delta(cx: &NodeCx, delta: &Delta) {
         Delta::Reasoning(text) => (REASONING, text),
         _ => return,
     };
-    cx.emit(kind, || Value::from_pairs([("text", text.as_str())].map(|(key, text)| (key, Value::from(text)))));
+    cx.emit(kind, || {
+        Value::from_pairs([("text", text.as_str())].map(|(key, text)| (key, Value::from(text))))
+    });
 }
 
 pub(crate) fn tool_call(cx: &NodeCx, call: &ToolCall) {
@@ -41,7 +43,11 @@ pub(crate) fn tool_result(cx: &NodeCx, call: &ToolCall, reply: &ToolReply) {
             ToolStatus::Success => "success",
             ToolStatus::Error => "error",
         };
-        let text = reply.output.reply().map(|content| content.text()).unwrap_or_default();
+        let text = reply
+            .output
+            .reply()
+            .map(|content| content.text())
+            .unwrap_or_default();
         Value::from_pairs([
             ("id", Value::Text(call.id.clone())),
             ("name", Value::Text(call.name.clone())),

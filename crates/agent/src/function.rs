@@ -53,7 +53,9 @@ impl Functions {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &dyn Function)> {
-        self.0.iter().map(|(name, function)| (name.as_str(), &**function))
+        self.0
+            .iter()
+            .map(|(name, function)| (name.as_str(), &**function))
     }
 }
 

@@ -27,7 +27,8 @@ pub fn valid(messages: Vec<Message>) -> Vec<Message> {
             Role::Tool => {}
             Role::Ai if message.content.is_empty() && calls(&message).next().is_none() => {}
             Role::Ai => {
-                let answer = |call: ToolCall| results.get(place, &call).unwrap_or_else(|| missing(&call));
+                let answer =
+                    |call: ToolCall| results.get(place, &call).unwrap_or_else(|| missing(&call));
                 let answers: Vec<Message> = calls(&message).map(answer).collect();
                 valid.push(message);
                 valid.extend(answers);
@@ -60,10 +61,17 @@ struct Results {
 
 impl Results {
     fn of(messages: &[Message]) -> Self {
-        let mut found = Self { results: BTreeMap::new(), called: BTreeMap::new() };
+        let mut found = Self {
+            results: BTreeMap::new(),
+            called: BTreeMap::new(),
+        };
         for (place, message) in messages.iter().enumerate() {
             if let (Role::Tool, Some(id)) = (message.role, &message.tool_call_id) {
-                found.results.entry(id.clone()).or_default().push((place, message.clone()));
+                found
+                    .results
+                    .entry(id.clone())
+                    .or_default()
+                    .push((place, message.clone()));
             }
             for call in calls(message) {
                 found.called.entry(call.id).or_default().push(place);
@@ -76,11 +84,19 @@ impl Results {
     /// of an id also takes what stands before it.
     fn get(&self, place: usize, call: &ToolCall) -> Option<Message> {
         let called = self.called.get(&call.id)?;
-        let from = if called.first() == Some(&place) { 0 } else { place };
-        let to = called.iter().find(|next| **next > place).copied().unwrap_or(usize::MAX);
+        let from = if called.first() == Some(&place) {
+            0
+        } else {
+            place
+        };
+        let to = called
+            .iter()
+            .find(|next| **next > place)
+            .copied()
+            .unwrap_or(usize::MAX);
         let results = self.results.get(&call.id)?.iter();
-        let own = results.filter(|(at, _)| (from..to).contains(at));
-        own.last().map(|(_, message)| message.clone())
+        let mut own = results.filter(|(at, _)| (from..to).contains(at));
+        own.next_back().map(|(_, message)| message.clone())
     }
 }
 
@@ -97,7 +113,11 @@ mod tests {
     use tine_engine::message::InvalidToolCall;
 
     fn call(id: &str) -> ToolCall {
-        ToolCall { name: "t".into(), args: Value::map(), id: id.into() }
+        ToolCall {
+            name: "t".into(),
+            args: Value::map(),
+            id: id.into(),
+        }
     }
 
     fn ai(ids: &[&str]) -> Message {
@@ -132,14 +152,35 @@ mod tests {
     #[test]
     fn results_stand_behind_their_calls() {
         let hi = || Message::human("hi");
-        check(vec![hi(), ai(&["a", "b"]), result("a", "1"), result("b", "2")], "H A T[a:1] T[b:2]");
-        check(vec![hi(), ai(&["a", "b"]), result("b", "2"), hi(), result("a", "1")], "H A T[a:1] T[b:2] H");
+        check(
+            vec![hi(), ai(&["a", "b"]), result("a", "1"), result("b", "2")],
+            "H A T[a:1] T[b:2]",
+        );
+        check(
+            vec![
+                hi(),
+                ai(&["a", "b"]),
+                result("b", "2"),
+                hi(),
+                result("a", "1"),
+            ],
+            "H A T[a:1] T[b:2] H",
+        );
         check(vec![hi(), ai(&["a"]), hi()], "H A T[a:none] H");
         check(vec![result("x", "1"), hi()], "H");
-        check(vec![hi(), ai(&["a"]), result("a", "old"), result("a", "new")], "H A T[a:new]");
+        check(
+            vec![hi(), ai(&["a"]), result("a", "old"), result("a", "new")],
+            "H A T[a:new]",
+        );
         check(vec![hi(), Message::ai(""), hi()], "H H");
         check(vec![result("a", "1"), hi(), ai(&["a"])], "H A T[a:1]");
-        let twice = vec![ai(&["a"]), result("a", "1"), ai(&["a"]), result("a", "2"), ai(&["a"])];
+        let twice = vec![
+            ai(&["a"]),
+            result("a", "1"),
+            ai(&["a"]),
+            result("a", "2"),
+            ai(&["a"]),
+        ];
         check(twice, "A T[a:1] A T[a:2] A T[a:none]");
     }
 
@@ -160,7 +201,10 @@ mod tests {
         let mut open: Vec<Arc<str>> = Vec::new();
         for message in messages {
             if message.role == Role::Tool {
-                let id = message.tool_call_id.clone().expect("a result names its call");
+                let id = message
+                    .tool_call_id
+                    .clone()
+                    .expect("a result names its call");
                 assert_eq!(open.first(), Some(&id), "a result is not next to its call");
                 open.remove(0);
                 continue;
@@ -182,7 +226,7 @@ mod tests {
                 let unique: BTreeSet<_> = ids.into_iter().collect();
                 ai(&unique.into_iter().collect::<Vec<_>>())
             }),
-            (id(), 0..3).prop_map(|(id, text)| result(id, &text.to_string())),
+            (id(), 0_u8..3).prop_map(|(id, text)| result(id, &text.to_string())),
         ]
     }
 

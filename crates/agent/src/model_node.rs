@@ -5,7 +5,9 @@ use crate::middleware::{Middleware, ModelNext};
 use async_trait::async_trait;
 use std::sync::Arc;
 use tine_engine::run::{Call, Effects};
-use tine_engine::{ErrorClass, Message, Node, NodeCx, NodeError, Output, Update, Value, from_value, to_value};
+use tine_engine::{
+    ErrorClass, Message, Node, NodeCx, NodeError, Output, Update, Value, from_value, to_value,
+};
 use tine_graphfile::{CxFacts, ModelSpec, ReturnsSpec, Scene, Template};
 use tine_models::{CallSite, Model, ModelRequest, Params, ResponseSchema, ToolChoice, ToolSchema};
 use tine_tools::assemble::Toolbox;
@@ -27,9 +29,14 @@ impl ModelNode {
         let schema = |tool: &tine_tools::assemble::BoundTool| ToolSchema {
             name: tool.name().into(),
             description: tool.spec().description.as_str().into(),
-            parameters: tool.spec().args.to_json(),
+            parameters: tool.spec().args.value().clone(),
         };
-        Self { tools: tools.iter().map(schema).collect(), spec, model, chain }
+        Self {
+            tools: tools.iter().map(schema).collect(),
+            spec,
+            model,
+            chain,
+        }
     }
 
     /// The request, and the turn that the prompt adds to the conversation.
@@ -46,7 +53,11 @@ impl ModelNode {
             None => Vec::new(),
         };
         let asks = !spec.prompt_once || cx.visits() <= 1;
-        let turn = if asks { render(&spec.prompt)?.map(|text| Message::human(text).with_id(cx.new_id())) } else { None };
+        let turn = if asks {
+            render(&spec.prompt)?.map(|text| Message::human(text).with_id(cx.new_id()))
+        } else {
+            None
+        };
         messages.extend(turn.clone());
         let params = serde_json::from_value::<Params>(spec.params.to_json());
         let request = ModelRequest {
@@ -59,11 +70,21 @@ impl ModelNode {
                 tine_graphfile::ToolChoice::Required => ToolChoice::Required,
                 tine_graphfile::ToolChoice::Tool(name) => ToolChoice::Tool(name.as_str().into()),
             },
-            params: params.map_err(|error| NodeError::new(ErrorClass::Internal, format!("`params`: {error}")))?,
-            response_schema: spec.returns.as_ref().filter(|returns| !returns.shape.is_text()).map(|returns| {
-                ResponseSchema { name: returns.into.as_str().into(), schema: returns.shape.schema() }
-            }),
-            site: CallSite { node: cx.node().clone(), visit: cx.visits() },
+            params: params.map_err(|error| {
+                NodeError::new(ErrorClass::Internal, format!("`params`: {error}"))
+            })?,
+            response_schema: spec
+                .returns
+                .as_ref()
+                .filter(|returns| !returns.shape.is_text())
+                .map(|returns| ResponseSchema {
+                    name: returns.into.as_str().into(),
+                    schema: returns.shape.schema(),
+                }),
+            site: CallSite {
+                node: cx.node().clone(),
+                visit: cx.visits(),
+            },
         };
         Ok((request, turn))
     }
@@ -72,8 +93,16 @@ impl ModelNode {
         for middleware in self.chain.iter() {
             middleware.before_model(cx, &mut request).await?;
         }
-        let next = ModelNext { cx, chain: &self.chain, model: &*self.model, stream: self.spec.stream };
-        let reply = next.run(request).await.map_err(tine_models::ModelError::into_node_error)?;
+        let next = ModelNext {
+            cx,
+            chain: &self.chain,
+            model: &*self.model,
+            stream: self.spec.stream,
+        };
+        let reply = next
+            .run(request)
+            .await
+            .map_err(tine_models::ModelError::into_node_error)?;
         let mut message = reply.into_message();
         for middleware in self.chain.iter().rev() {
             middleware.after_model(cx, &mut message).await?;
@@ -99,7 +128,11 @@ impl Node for ModelNode {
             update = update.set(returns.into.as_str(), structured(returns, &message)?);
         }
         if let Some(channel) = &self.spec.messages {
-            let written: Vec<Value> = turn.iter().chain([&message]).map(to_value).collect::<Result<_, _>>()?;
+            let written: Vec<Value> = turn
+                .iter()
+                .chain([&message])
+                .map(to_value)
+                .collect::<Result<_, _>>()?;
             update = update.set(channel.as_str(), written);
         }
         Ok(update.into())
@@ -118,11 +151,16 @@ fn fingerprint(request: &ModelRequest) -> Result<Value, NodeError> {
 
 /// The conversation that a channel holds.
 pub(crate) fn conversation(cx: &NodeCx, channel: &str) -> Result<Vec<Message>, NodeError> {
-    let Some(value) = cx.value(channel) else { return Ok(Vec::new()) };
+    let Some(value) = cx.value(channel) else {
+        return Ok(Vec::new());
+    };
     let items = value.as_list().cloned().unwrap_or_default();
     let read = |item: &Value| {
         Message::from_value(item).map_err(|error| {
-            NodeError::new(ErrorClass::Internal, format!("channel `{channel}` holds what is no message: {error}"))
+            NodeError::new(
+                ErrorClass::Internal,
+                format!("channel `{channel}` holds what is no message: {error}"),
+            )
         })
     };
     items.iter().map(read).collect()
@@ -136,17 +174,28 @@ fn structured(returns: &ReturnsSpec, message: &Message) -> Result<Value, NodeErr
     }
     let invalid = |problem: String| {
         let name = returns.shape.name();
-        NodeError::new(ErrorClass::InvalidOutput, format!("the model was to reply with a {name}: {problem}"))
+        NodeError::new(
+            ErrorClass::InvalidOutput,
+            format!("the model was to reply with a {name}: {problem}"),
+        )
     };
-    let json: Value = serde_json::from_str(unfenced(&text)).map_err(|error| invalid(format!("{error} in {text:?}")))?;
-    returns.shape.accept(json).map_err(|error| invalid(error.to_string()))
+    let json: Value = serde_json::from_str(unfenced(&text))
+        .map_err(|error| invalid(format!("{error} in {text:?}")))?;
+    returns
+        .shape
+        .accept(json)
+        .map_err(|error| invalid(error.to_string()))
 }
 
 /// The text without the code fence that models like to put around JSON.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
-    let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
-    inner.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner).trim())
+    let inner = text
+        .strip_prefix("```")
+        .and_then(|text| text.strip_suffix("```"));
+    inner.map_or(text, |inner| {
+        inner.strip_prefix("json").unwrap_or(inner).trim()
+    })
 }
 
 fn expression(error: impl std::fmt::Display) -> NodeError {

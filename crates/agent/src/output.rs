@@ -10,8 +10,14 @@ use tine_tools::{ToolCommand, ToolOutput};
 use crate::middleware::ToolReply;
 
 /// The result of a call as a message for the model; `None` if the graph is to answer.
-pub(crate) fn message(call: &ToolCall, reply: &ToolReply, id: String) -> Result<Option<Value>, NodeError> {
-    let Some(content) = reply.output.reply() else { return Ok(None) };
+pub(crate) fn message(
+    call: &ToolCall,
+    reply: &ToolReply,
+    id: String,
+) -> Result<Option<Value>, NodeError> {
+    let Some(content) = reply.output.reply() else {
+        return Ok(None);
+    };
     let message = Message::tool(call, "", reply.status).with_id(id);
     Ok(Some(to_value(&Message { content, ..message })?))
 }
@@ -26,17 +32,26 @@ pub(crate) fn command(
     routes: &Routes,
     output: ToolOutput,
 ) -> Result<Option<Command>, NodeError> {
-    let ToolOutput::Command(ToolCommand { update, route, .. }) = output else { return Ok(None) };
+    let ToolOutput::Command(ToolCommand { update, route, .. }) = output else {
+        return Ok(None);
+    };
     let name = tool.name();
     let fail = |message: String| Err(NodeError::new(ErrorClass::ToolFailed, message));
     let manifest = &tool.spec().manifest;
-    if let Some((channel, _)) = update.iter().find(|(channel, _)| !manifest.writes.iter().any(|known| **known == ***channel)) {
-        return fail(format!("tool `{name}` in node `{node}` writes `{channel}`, which its manifest does not name"));
+    if let Some((channel, _)) = update
+        .iter()
+        .find(|(channel, _)| !manifest.writes.iter().any(|known| **known == ***channel))
+    {
+        return fail(format!(
+            "tool `{name}` in node `{node}` writes `{channel}`, which its manifest does not name"
+        ));
     }
     let mut goto = Vec::new();
     if let Some(label) = route {
         if !manifest.routes.iter().any(|known| known.label == label) {
-            return fail(format!("tool `{name}` in node `{node}` takes the route `{label}`, which its manifest does not name"));
+            return fail(format!(
+                "tool `{name}` in node `{node}` takes the route `{label}`, which its manifest does not name"
+            ));
         }
         if !routes.has(&label) {
             return fail(format!(
@@ -47,5 +62,9 @@ pub(crate) fn command(
         // The loader's wrapper turns the label into what the file maps it to.
         goto.push(Target::Node(Arc::from(label)));
     }
-    Ok(Some(Command { update: Update::new().and(update), goto, ..Command::default() }))
+    Ok(Some(Command {
+        update: Update::new().and(update),
+        goto,
+        ..Command::default()
+    }))
 }

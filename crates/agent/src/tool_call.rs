@@ -9,6 +9,7 @@ use tine_engine::run::{Call, Effects};
 use tine_engine::{NodeCx, NodeError, Value, from_value, to_value};
 use tine_graphfile::Routes;
 use tine_tools::assemble::{BoundTool, Toolbox};
+use tine_tools::paths::ThreadFolders;
 use tine_tools::{Effect, Listen, ToolCx, ToolError};
 
 /// What the calls of one node have in common.
@@ -45,52 +46,94 @@ impl Caller {
     ///
     /// # Errors
     /// If nobody knows whether the call took place, until that question is answered.
-    pub(crate) fn plan(&self, cx: &NodeCx, call: ToolCall, ordinal: usize) -> Result<Planned<'_>, NodeError> {
-        let input = Value::from_pairs([("name", Value::Text(call.name.clone())), ("args", call.args.clone())]);
+    pub(crate) fn plan(
+        &self,
+        cx: &NodeCx,
+        call: ToolCall,
+        ordinal: usize,
+    ) -> Result<Planned<'_>, NodeError> {
+        let input = Value::from_pairs([
+            ("name", Value::Text(call.name.clone())),
+            ("args", call.args.clone()),
+        ]);
         // Some models give several calls of one message the same id.
-        let key = if ordinal == 0 { call.id.to_string() } else { format!("{}#{ordinal}", call.id) };
+        let key = if ordinal == 0 {
+            call.id.to_string()
+        } else {
+            format!("{}#{ordinal}", call.id)
+        };
         let journal = Call::new(key, &input).keyed_by_input();
         let tool = self.tools.get(&call.name);
         let effects = tool.map_or(Effects::ReadOnly, |tool| effects(tool, &call));
         let known = cx.known_result(&journal, effects)?;
-        let known = known.map(|stored| if stored.is_null() { Ok(skipped()) } else { from_value(&stored) });
-        Ok(Planned { call, tool, journal, effects, known: known.transpose()? })
+        let known = known.map(|stored| {
+            if stored.is_null() {
+                Ok(skipped())
+            } else {
+                from_value(&stored)
+            }
+        });
+        Ok(Planned {
+            call,
+            tool,
+            journal,
+            effects,
+            known: known.transpose()?,
+        })
     }
 
     /// Makes the call, or gives what was recorded of it, of which nobody is told again.
     ///
     /// # Errors
     /// What the chain lets through.
-    pub(crate) async fn make(&self, cx: &NodeCx, planned: &Planned<'_>) -> Result<ToolReply, CallError> {
+    pub(crate) async fn make(
+        &self,
+        cx: &NodeCx,
+        folders: &ThreadFolders,
+        planned: &Planned<'_>,
+    ) -> Result<ToolReply, CallError> {
         if let Some(known) = &planned.known {
             return Ok(known.clone());
         }
         let call_cx = cx.for_call(&planned.journal);
         events::tool_call(cx, &planned.call);
         let request = ToolRequest {
-            tool_cx: self.tool_cx(&call_cx, &planned.call)?,
+            tool_cx: self.tool_cx(&call_cx, folders, &planned.call),
             cx: call_cx,
             call: planned.call.clone(),
             tool: planned.tool,
             toolbox: &self.tools,
         };
         let reply = ToolNext { chain: &self.chain }.run(request).await?;
-        cx.finish_call(&planned.journal, &to_value(&reply).map_err(NodeError::from)?).await?;
+        cx.finish_call(
+            &planned.journal,
+            &to_value(&reply).map_err(NodeError::from)?,
+        )
+        .await?;
         events::tool_result(cx, &planned.call, &reply);
         Ok(reply)
     }
 
-    fn tool_cx(&self, cx: &NodeCx, call: &ToolCall) -> Result<ToolCx, NodeError> {
-        let folders = self.agent.folders.of(cx.thread())?;
+    fn tool_cx(&self, cx: &NodeCx, folders: &ThreadFolders, call: &ToolCall) -> ToolCx {
         let labels: Vec<String> = self.routes.labels().map(str::to_owned).collect();
-        Ok(ToolCx::new(call.id.clone(), folders, cx.world().clone())
+        ToolCx::new(call.id.clone(), folders.clone(), cx.world().clone())
             .with_now(cx.now())
             .with_cancellation(cx.cancellation().clone())
             .with_idempotency_key(cx.idempotency_key())
             .with_options(self.agent.options.clone())
             .with_routes(labels.into())
-            .with_listen(Arc::new(Notes { cx: cx.clone(), call: call.clone() }))
-            .with_blocking(self.agent.blocking))
+            .with_listen(Arc::new(Notes {
+                cx: cx.clone(),
+                call: call.clone(),
+            }))
+            .with_blocking(self.agent.blocking)
+    }
+}
+
+impl CallError {
+    /// Whether the call is known not to have taken place, so that its start is to be taken back.
+    pub(crate) fn took_no_place(&self) -> bool {
+        matches!(self, Self::Interrupted | Self::Tool(_))
     }
 }
 
@@ -118,13 +161,19 @@ impl From<ToolError> for CallError {
 
 impl From<NodeError> for CallError {
     fn from(error: NodeError) -> Self {
-        if error.is_interrupt() { Self::Interrupted } else { Self::Node(error) }
+        if error.is_interrupt() {
+            Self::Interrupted
+        } else {
+            Self::Node(error)
+        }
     }
 }
 
 fn effects(tool: &BoundTool, call: &ToolCall) -> Effects {
     // Arguments that do not fit run nothing.
-    let effect = tool.prepare(call.args.to_json()).map_or(Effect::ReadOnly, |prepared| prepared.effect());
+    let effect = tool
+        .prepare(call.args.to_json())
+        .map_or(Effect::ReadOnly, |prepared| prepared.effect());
     match effect {
         Effect::ReadOnly => Effects::ReadOnly,
         Effect::Idempotent => Effects::Idempotent,
@@ -133,7 +182,9 @@ fn effects(tool: &BoundTool, call: &ToolCall) -> Effects {
 }
 
 fn skipped() -> ToolReply {
-    ToolReply::error("It is not known whether this call took place. The user chose not to make it again.")
+    ToolReply::error(
+        "It is not known whether this call took place. The user chose not to make it again.",
+    )
 }
 
 /// Brings what a tool says to people to the listeners of the run.

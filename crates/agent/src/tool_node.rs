@@ -17,15 +17,31 @@ pub(crate) struct ToolNode {
 }
 
 impl ToolNode {
-    pub(crate) fn new(spec: ToolSpec, agent: Agent, tools: Toolbox, chain: Arc<[Arc<dyn Middleware>]>) -> Self {
+    pub(crate) fn new(
+        spec: ToolSpec,
+        agent: Agent,
+        tools: Toolbox,
+        chain: Arc<[Arc<dyn Middleware>]>,
+    ) -> Self {
         let routes = spec.info.routes.clone();
-        Self { spec, caller: Caller { agent, tools, routes, chain } }
+        Self {
+            spec,
+            caller: Caller {
+                agent,
+                tools,
+                routes,
+                chain,
+            },
+        }
     }
 
     fn args(&self, cx: &NodeCx) -> Result<Value, NodeError> {
         let facts = CxFacts::new(cx);
         let scene = Scene::new(&facts, &self.spec.info.channels);
-        self.spec.args.eval(&scene).map_err(|error| NodeError::new(ErrorClass::Expression, error.to_string()))
+        self.spec
+            .args
+            .eval(&scene)
+            .map_err(|error| NodeError::new(ErrorClass::Expression, error.to_string()))
     }
 }
 
@@ -33,17 +49,34 @@ impl ToolNode {
 impl Node for ToolNode {
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
         let args = self.args(&cx)?;
-        let call = ToolCall { name: self.spec.tool.as_str().into(), args, id: cx.new_id().into() };
+        let call = ToolCall {
+            name: self.spec.tool.as_str().into(),
+            args,
+            id: cx.new_id().into(),
+        };
         let planned = self.caller.plan(&cx, call, 0)?;
-        if let Some(start) = planned.starts() {
-            cx.start_calls(&[start]).await?;
+        let start: Vec<_> = planned.starts().into_iter().collect();
+        if !start.is_empty() {
+            cx.start_calls(&start).await?;
         }
-        let reply = match self.caller.make(&cx, &planned).await {
+        let folders = self.caller.agent.folders.of(cx.thread())?;
+        let reply = self.caller.make(&cx, &folders, &planned).await;
+        if !start.is_empty() && matches!(&reply, Err(error) if error.took_no_place()) {
+            cx.abandon_calls(&start).await?;
+        }
+        let reply = match reply {
             Ok(reply) => reply,
             Err(CallError::Interrupted) => return Err(NodeError::interrupted()),
-            Err(CallError::Cancelled) => return Err(NodeError::new(ErrorClass::Canceled, "the run was cancelled")),
+            Err(CallError::Cancelled) => {
+                return Err(NodeError::new(
+                    ErrorClass::Canceled,
+                    "the run was cancelled",
+                ));
+            }
             Err(CallError::Node(error)) => return Err(error),
-            Err(CallError::Tool(error)) => return Err(NodeError::new(ErrorClass::ToolFailed, error.to_string())),
+            Err(CallError::Tool(error)) => {
+                return Err(NodeError::new(ErrorClass::ToolFailed, error.to_string()));
+            }
         };
         let mut update = Update::new();
         if let Some(channel) = &self.spec.into {
@@ -51,7 +84,12 @@ impl Node for ToolNode {
         }
         let mut commands = Vec::new();
         if let Some(tool) = planned.tool {
-            commands.extend(output::command(cx.node(), tool, &self.spec.info.routes, reply.output)?);
+            commands.extend(output::command(
+                cx.node(),
+                tool,
+                &self.spec.info.routes,
+                reply.output,
+            )?);
         }
         Ok(Output { update, commands })
     }
@@ -62,8 +100,9 @@ fn plain(content: Option<Content>) -> Value {
     match content {
         None => Value::Null,
         Some(Content::Blocks(blocks)) => blocks.into(),
-        Some(Content::Text(text)) => {
-            serde_json::from_str(&text).ok().filter(|json: &Value| json.as_list().is_some() || json.as_map().is_some()).unwrap_or(Value::Text(text))
-        }
+        Some(Content::Text(text)) => serde_json::from_str(&text)
+            .ok()
+            .filter(|json: &Value| json.as_list().is_some() || json.as_map().is_some())
+            .unwrap_or(Value::Text(text)),
     }
 }

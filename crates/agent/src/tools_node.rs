@@ -6,6 +6,7 @@ use crate::model_node::conversation;
 use crate::output;
 use crate::tool_call::{CallError, Caller, Planned};
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use tine_engine::message::{InvalidToolCall, Message, Role, ToolCall};
 use tine_engine::{ErrorClass, Node, NodeCx, NodeError, Output, Update, Value};
 use tine_graphfile::ToolsSpec;
 use tine_tools::assemble::Toolbox;
+use tine_tools::paths::ThreadFolders;
 use tokio::sync::RwLock;
 
 pub(crate) struct ToolsNode {
@@ -21,33 +23,67 @@ pub(crate) struct ToolsNode {
 }
 
 impl ToolsNode {
-    pub(crate) fn new(spec: ToolsSpec, agent: Agent, tools: Toolbox, chain: Arc<[Arc<dyn Middleware>]>) -> Self {
+    pub(crate) fn new(
+        spec: ToolsSpec,
+        agent: Agent,
+        tools: Toolbox,
+        chain: Arc<[Arc<dyn Middleware>]>,
+    ) -> Self {
         let routes = spec.info.routes.clone();
-        Self { spec, caller: Caller { agent, tools, routes, chain } }
+        Self {
+            spec,
+            caller: Caller {
+                agent,
+                tools,
+                routes,
+                chain,
+            },
+        }
     }
 
     /// Makes calls side by side, each in its place; those that must be alone wait for the others. Every call is brought
     /// to its end, so that a question of one does not lose the work of another.
-    async fn make_all(&self, cx: &NodeCx, planned: &[Planned<'_>]) -> Vec<Result<ToolReply, CallError>> {
+    async fn make_all(
+        &self,
+        cx: &NodeCx,
+        folders: &ThreadFolders,
+        planned: &[Planned<'_>],
+    ) -> Vec<Result<ToolReply, CallError>> {
         let floor = RwLock::new(());
-        let floor = &floor;
-        let calls = planned.iter().map(|planned| async move {
-            if planned.alone() {
-                let _alone = floor.write().await;
-                self.caller.make(cx, planned).await
-            } else {
-                let _beside = floor.read().await;
-                self.caller.make(cx, planned).await
-            }
-        });
-        stream::iter(calls).buffered(self.spec.max_parallel.max(1)).collect().await
+        let mut calls = Vec::with_capacity(planned.len());
+        for planned in planned {
+            calls.push(self.make(cx, folders, planned, &floor).boxed());
+        }
+        stream::iter(calls)
+            .buffered(self.spec.max_parallel.max(1))
+            .collect()
+            .await
+    }
+
+    async fn make(
+        &self,
+        cx: &NodeCx,
+        folders: &ThreadFolders,
+        planned: &Planned<'_>,
+        floor: &RwLock<()>,
+    ) -> Result<ToolReply, CallError> {
+        if planned.alone() {
+            let _alone = floor.write().await;
+            self.caller.make(cx, folders, planned).await
+        } else {
+            let _beside = floor.read().await;
+            self.caller.make(cx, folders, planned).await
+        }
     }
 }
 
 #[async_trait]
 impl Node for ToolsNode {
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
-        let Some(message) = conversation(&cx, &self.spec.from)?.pop().filter(|message| message.role == Role::Ai) else {
+        let Some(message) = conversation(&cx, &self.spec.from)?
+            .pop()
+            .filter(|message| message.role == Role::Ai)
+        else {
             return Ok(Output::default());
         };
         let mut asked = false;
@@ -66,13 +102,28 @@ impl Node for ToolsNode {
         if !starts.is_empty() {
             cx.start_calls(&starts).await?;
         }
-        let made = self.make_all(&cx, &planned).await;
+        // One handle for all calls of the message, so that they see each other's locks.
+        let folders = self.caller.agent.folders.of(cx.thread())?;
+        let made = self.make_all(&cx, &folders, &planned).await;
+        let failed = planned
+            .iter()
+            .zip(&made)
+            .filter(|(_, reply)| matches!(reply, Err(error) if error.took_no_place()));
+        let abandoned: Vec<_> = failed.filter_map(|(planned, _)| planned.starts()).collect();
+        if !abandoned.is_empty() {
+            cx.abandon_calls(&abandoned).await?;
+        }
         let mut done = Vec::new();
         for (planned, reply) in planned.iter().zip(made) {
             match reply {
                 Ok(reply) => done.push((planned, reply)),
                 Err(CallError::Interrupted) => asked = true,
-                Err(CallError::Cancelled) => return Err(NodeError::new(ErrorClass::Canceled, "the run was cancelled")),
+                Err(CallError::Cancelled) => {
+                    return Err(NodeError::new(
+                        ErrorClass::Canceled,
+                        "the run was cancelled",
+                    ));
+                }
                 Err(CallError::Node(error)) => return Err(error),
                 Err(CallError::Tool(error)) => {
                     let message = format!("tool `{}`: {error}", planned.call.name);
@@ -100,7 +151,12 @@ impl ToolsNode {
         for (planned, reply) in done {
             messages.extend(output::message(&planned.call, &reply, cx.new_id())?);
             if let Some(tool) = planned.tool {
-                commands.extend(output::command(cx.node(), tool, &self.spec.info.routes, reply.output)?);
+                commands.extend(output::command(
+                    cx.node(),
+                    tool,
+                    &self.spec.info.routes,
+                    reply.output,
+                )?);
             }
         }
         for call in &message.invalid_tool_calls {
@@ -108,7 +164,11 @@ impl ToolsNode {
                 messages.extend(output::message(&call, &reply, cx.new_id())?);
             }
         }
-        let update = if messages.is_empty() { Update::new() } else { Update::new().set(self.spec.from.as_str(), messages) };
+        let update = if messages.is_empty() {
+            Update::new()
+        } else {
+            Update::new().set(self.spec.from.as_str(), messages)
+        };
         Ok(Output { update, commands })
     }
 }
@@ -116,11 +176,18 @@ impl ToolsNode {
 /// The answer to a call that can not be made.
 fn refuse(call: &InvalidToolCall) -> Option<(ToolCall, ToolReply)> {
     let name = call.name.clone().unwrap_or_else(|| "unknown".into());
-    let why = call.error.as_deref().unwrap_or("they are not a JSON object");
+    let why = call
+        .error
+        .as_deref()
+        .unwrap_or("they are not a JSON object");
     let text = format!(
         "The call of `{name}` was not made, because its arguments can not be read: {why}. \
          Send the call again with the arguments as one complete JSON object."
     );
-    let call = ToolCall { name, args: Value::map(), id: call.id.clone()? };
+    let call = ToolCall {
+        name,
+        args: Value::map(),
+        id: call.id.clone()?,
+    };
     Some((call, ToolReply::error(text)))
 }

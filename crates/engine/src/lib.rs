@@ -4,7 +4,7 @@
 //! run side by side, and their writes are folded into the state all at once, in an order that does not depend on who
 //! finished first. Between two steps stands a checkpoint, from which a run goes on after a question, a crash or a week.
 //!
-//! This crate owns: [`Graph`], channels and reducers, [`Command`], the pure [step](crate::step), [`Runner`], limits,
+//! This crate owns: [`Graph`], channels and reducers, [`Command`], the pure step, [`Runner`], limits,
 //! the journal, interrupts, [`Checkpoint`], [`Event`], [`World`], [`Message`]. It never touches YAML, HTTP, SQL,
 //! expressions, prompts or environment variables.
 
@@ -21,7 +21,7 @@ pub mod node;
 pub mod policy;
 pub mod run;
 pub mod state;
-pub mod step;
+mod step;
 pub mod value;
 pub mod world;
 

@@ -3,6 +3,7 @@
 use crate::command::{Output, Target};
 use crate::cx::NodeCx;
 use crate::error::NodeError;
+use crate::run::Subgraph;
 use async_trait::async_trait;
 use std::future::Future;
 
@@ -21,6 +22,11 @@ pub trait Node: Send + Sync + 'static {
     /// # Errors
     /// If the node fails; its writes are then lost, and it may be tried again.
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError>;
+
+    /// The graph that the node runs, if it is nothing but a graph: how threads are read into their children.
+    fn subgraph(&self) -> Option<&Subgraph> {
+        None
+    }
 }
 
 #[async_trait]
@@ -39,6 +45,9 @@ where
 impl Node for std::sync::Arc<dyn Node> {
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
         (**self).run(cx).await
+    }
+    fn subgraph(&self) -> Option<&Subgraph> {
+        (**self).subgraph()
     }
 }
 

@@ -1,1 +1,22 @@
-//! tine-models.
+#![doc = include_str!("../README.md")]
+
+pub mod accumulate;
+pub mod delta;
+pub mod error;
+pub mod model;
+mod nearest;
+pub mod registry;
+pub mod reply;
+pub mod request;
+pub mod script;
+pub mod scripted;
+
+pub use accumulate::Accumulator;
+pub use delta::{Delta, DeltaSink, Discard, ToolCallDelta};
+pub use error::ModelError;
+pub use model::{Model, ModelCx};
+pub use registry::{Folder, ModelEntry, Models, ModelsError, Sources};
+pub use reply::{FinishReason, ModelReply, ReplyCall, Usage};
+pub use request::{CallSite, ModelRequest, Params, ResponseSchema, ToolChoice, ToolSchema};
+pub use script::{Script, ScriptError, ScriptReply, ScriptSpec};
+pub use scripted::ScriptedModel;

@@ -91,6 +91,12 @@ pub(crate) fn compare(case: &Case, action: usize, found: &Map) -> Vec<Difference
         });
     };
     compare_maps("", &expected, &found, &mut report);
+    // What explains the rest comes first.
+    differences.sort_by_key(|difference| match difference {
+        Difference::Value { field, .. } if field == "status" => 0,
+        Difference::Value { field, .. } if field.starts_with("error") => 1,
+        _ => 2,
+    });
     differences
 }
 

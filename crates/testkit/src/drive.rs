@@ -109,7 +109,7 @@ impl Drive<'_> {
         self.run.probe.begin_action(updating);
         let mut asked = Vec::new();
         let found = match &action.kind {
-            ActionKind::State { .. } => self.state(&thread).await,
+            ActionKind::State { subgraphs } => self.state(&thread, *subgraphs).await,
             ActionKind::History { limit } => self.history(&thread, *limit).await,
             ActionKind::Update(update) => self.update(&thread, update).await?,
             ActionKind::BulkUpdate { .. } => {
@@ -237,7 +237,7 @@ impl Drive<'_> {
             found.insert("events".into(), shown.into());
         }
         if self.case.observes(Observe::State) && self.case.checkpointer {
-            found.extend(self.state(thread).await);
+            found.extend(self.state(thread, false).await);
         }
         found
     }
@@ -288,13 +288,18 @@ impl Drive<'_> {
         if self.case.observes(Observe::Calls) && !calls.is_empty() {
             found.insert("calls".into(), calls.into());
         }
-        found.extend(self.state(thread).await);
+        found.extend(self.state(thread, false).await);
         Ok(found)
     }
 
     /// The head of the thread, under the key `state`.
-    async fn state(&self, thread: &ThreadKey) -> Map {
-        let state = match self.runner.state(thread).await {
+    async fn state(&self, thread: &ThreadKey, children: bool) -> Map {
+        let read = if children {
+            self.runner.state_with_children(thread).await
+        } else {
+            self.runner.state(thread).await
+        };
+        let state = match read {
             Ok(Some(snapshot)) => show(&snapshot),
             Ok(None) => Value::from_pairs([
                 ("values", Value::map()),
@@ -402,10 +407,18 @@ fn show(snapshot: &Snapshot) -> Value {
     if !snapshot.interrupts.is_empty() {
         shown.insert("interrupts".into(), questions(&snapshot.interrupts));
     }
-    if failed.len() > 0 {
+    if !failed.is_empty() {
         shown.insert("failed".into(), failed.into());
     }
     shown.insert("step".into(), snapshot.step.into());
     shown.insert("source".into(), source_name(snapshot.source).into());
+    let children: Map = snapshot
+        .next
+        .iter()
+        .filter_map(|task| Some((task.node.clone(), show(task.child.as_ref()?))))
+        .collect();
+    if !children.is_empty() {
+        shown.insert("children".into(), children.into());
+    }
     shown.into()
 }

@@ -226,7 +226,7 @@ impl Events {
         grouped
             .chain(plain)
             .filter(|((mode, namespace), list)| {
-                list.len() > 0
+                !list.is_empty()
                     && case.observes(mode.observed_as())
                     && (namespace.is_empty() || case.observes(Observe::Subgraphs))
             })

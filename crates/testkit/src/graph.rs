@@ -212,6 +212,9 @@ impl Node for ChildNode {
         self.run.probe.enter(&cx.path(), &self.child);
         self.subgraph.run(cx).await
     }
+    fn subgraph(&self) -> Option<&Subgraph> {
+        Some(&self.subgraph)
+    }
 }
 
 /// A router with a body in the mini-language.

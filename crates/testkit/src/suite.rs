@@ -109,15 +109,36 @@ pub fn find_cases(paths: &[PathBuf]) -> Result<Vec<CaseFile>, LoadError> {
         .into_iter()
         .map(read_case)
         .collect::<Result<Vec<CaseFile>, LoadError>>()?;
-    for list in lists {
-        for (id, reason) in read_list(&list)? {
-            match cases.iter_mut().find(|case| case.id() == id) {
-                Some(case) => case.differs = Some(reason),
-                None => return Err(LoadError::UnknownDiffer { path: list, id }),
+    for list in &lists {
+        for (id, reason) in read_list(list)? {
+            if !mark(&mut cases, &id, &reason) {
+                let path = list.clone();
+                return Err(LoadError::UnknownDiffer { path, id });
             }
         }
     }
+    // Whoever runs one area or one case means the same lists; what else they name is not there.
+    let above = paths
+        .iter()
+        .flat_map(|path| path.ancestors().skip(1).take(2))
+        .map(|folder| folder.join(DIFFERS))
+        .filter(|list| list.is_file() && !lists.contains(list));
+    for list in above {
+        for (id, reason) in read_list(&list)? {
+            mark(&mut cases, &id, &reason);
+        }
+    }
     Ok(cases)
+}
+
+/// Notes why a case differs; false if there is no such case.
+fn mark(cases: &mut [CaseFile], id: &str, reason: &str) -> bool {
+    let case = cases.iter_mut().find(|case| case.id() == id);
+    let found = case.is_some();
+    if let Some(case) = case {
+        case.differs = Some(reason.to_owned());
+    }
+    found
 }
 
 fn walk(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), LoadError> {
@@ -282,14 +303,18 @@ impl fmt::Display for Report {
                         writeln!(out, "  {difference}")?;
                     }
                 }
-                Judgement::Differs(reason) => writeln!(out, "differs {path}: {reason}")?,
-                Judgement::Stale => {
-                    writeln!(out, "STALE  {path}: it passes; take it out of {DIFFERS}")?
+                Judgement::Differs(reason) => {
+                    writeln!(out, "differs {path}: {reason}")?;
                 }
-                Judgement::Binding => writeln!(
-                    out,
-                    "FAILED {path}\n  {DIFFERS} lists it, and only cases labelled Q without a decision may differ"
-                )?,
+                Judgement::Stale => {
+                    writeln!(out, "STALE  {path}: it passes; take it out of {DIFFERS}")?;
+                }
+                Judgement::Binding => {
+                    writeln!(
+                        out,
+                        "FAILED {path}\n  {DIFFERS} lists it, and only cases labelled Q without a decision may differ"
+                    )?;
+                }
             }
         }
         for (area, count) in self.areas() {

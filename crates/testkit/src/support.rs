@@ -89,9 +89,6 @@ fn of_action(action: &Action) -> BTreeSet<&'static str> {
         ActionKind::BulkUpdate { .. } => {
             missing.insert("bulk_update");
         }
-        ActionKind::State { subgraphs: true } => {
-            missing.insert("the states of child graphs");
-        }
         _ => {}
     }
     missing

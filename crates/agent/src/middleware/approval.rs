@@ -18,7 +18,9 @@ impl Approval {
     /// Asks before tools of these names.
     #[must_use]
     pub fn before(tools: impl IntoIterator<Item = String>) -> Self {
-        Self { tools: tools.into_iter().collect() }
+        Self {
+            tools: tools.into_iter().collect(),
+        }
     }
 }
 
@@ -28,7 +30,11 @@ impl Middleware for Approval {
         "approval"
     }
 
-    async fn wrap_tool_call(&self, mut call: ToolRequest<'_>, next: ToolNext<'_>) -> Result<ToolReply, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        mut call: ToolRequest<'_>,
+        next: ToolNext<'_>,
+    ) -> Result<ToolReply, ToolError> {
         let name = call.call.name.clone();
         if call.tool.is_none() || !self.tools.contains(&*name) {
             return next.run(call).await;
@@ -43,7 +49,9 @@ impl Middleware for Approval {
             "options": ["allow", "deny"],
         });
         let answer = Interrupts(call.cx.clone()).ask(payload).await?;
-        let word = answer.as_str().or_else(|| answer.get("verdict").and_then(serde_json::Value::as_str));
+        let word = answer
+            .as_str()
+            .or_else(|| answer.get("verdict").and_then(serde_json::Value::as_str));
         match (word, answer.get("edit")) {
             (_, Some(args)) if args.is_object() => {
                 call.call.args = Value::from_json(args.clone());
@@ -51,7 +59,9 @@ impl Middleware for Approval {
             }
             (Some("allow"), _) => next.run(call).await,
             // Whatever is not a clear yes is a no.
-            _ => Err(ToolError::failed(format!("The user does not allow this call of `{name}`."))),
+            _ => Err(ToolError::failed(format!(
+                "The user does not allow this call of `{name}`."
+            ))),
         }
     }
 }

@@ -28,7 +28,11 @@ impl Middleware for Clarification {
         "clarification"
     }
 
-    async fn wrap_tool_call(&self, mut call: ToolRequest<'_>, next: ToolNext<'_>) -> Result<ToolReply, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        mut call: ToolRequest<'_>,
+        next: ToolNext<'_>,
+    ) -> Result<ToolReply, ToolError> {
         if call.tool.is_some_and(|tool| Self::is_it(tool.id())) {
             let ask = Arc::new(Interrupts(call.cx.clone()));
             call.tool_cx = call.tool_cx.with_ask(ask);

@@ -16,7 +16,11 @@ impl Middleware for ErrorReplies {
         "error_replies"
     }
 
-    async fn wrap_tool_call(&self, call: ToolRequest<'_>, next: ToolNext<'_>) -> Result<ToolReply, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        call: ToolRequest<'_>,
+        next: ToolNext<'_>,
+    ) -> Result<ToolReply, ToolError> {
         match next.run(call).await {
             Err(error) if error.is_for_model() => Ok(ToolReply::error(with_causes(&error))),
             result => result,

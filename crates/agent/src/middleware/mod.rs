@@ -43,7 +43,11 @@ pub trait Middleware: Send + Sync {
     ///
     /// # Errors
     /// If there is no reply.
-    async fn wrap_model_call(&self, request: ModelRequest, next: ModelNext<'_>) -> Result<ModelReply, ModelError> {
+    async fn wrap_model_call(
+        &self,
+        request: ModelRequest,
+        next: ModelNext<'_>,
+    ) -> Result<ModelReply, ModelError> {
         next.run(request).await
     }
 
@@ -60,7 +64,11 @@ pub trait Middleware: Send + Sync {
     ///
     /// # Errors
     /// What the tool could not do; interrupts and cancellation among them, which must be handed on.
-    async fn wrap_tool_call(&self, call: ToolRequest<'_>, next: ToolNext<'_>) -> Result<ToolReply, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        call: ToolRequest<'_>,
+        next: ToolNext<'_>,
+    ) -> Result<ToolReply, ToolError> {
         next.run(call).await
     }
 }
@@ -80,7 +88,10 @@ impl ModelNext<'_> {
     /// If there is no reply.
     pub async fn run(&self, request: ModelRequest) -> Result<ModelReply, ModelError> {
         if let [first, rest @ ..] = self.chain {
-            let next = ModelNext { chain: rest, ..*self };
+            let next = ModelNext {
+                chain: rest,
+                ..*self
+            };
             return first.wrap_model_call(request, next).await;
         }
         let model_cx = tine_models::ModelCx::new(self.cx.world().clone());
@@ -95,7 +106,9 @@ impl ModelNext<'_> {
 
 impl std::fmt::Debug for ModelNext<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("ModelNext").field("left", &self.chain.len()).finish_non_exhaustive()
+        out.debug_struct("ModelNext")
+            .field("left", &self.chain.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -127,12 +140,18 @@ impl ToolReply {
     /// An output of a call that went well.
     #[must_use]
     pub fn success(output: ToolOutput) -> Self {
-        Self { output, status: ToolStatus::Success }
+        Self {
+            output,
+            status: ToolStatus::Success,
+        }
     }
 
     /// A text about what went wrong.
     pub fn error(text: impl Into<Arc<str>>) -> Self {
-        Self { output: ToolOutput::text(text), status: ToolStatus::Error }
+        Self {
+            output: ToolOutput::text(text),
+            status: ToolStatus::Error,
+        }
     }
 }
 
@@ -151,24 +170,37 @@ impl ToolNext<'_> {
             return first.wrap_tool_call(call, ToolNext { chain: rest }).await;
         }
         let Some(tool) = call.tool else {
-            return Err(ToolError::failed(unknown_tool(&call.call.name, call.toolbox)));
+            return Err(ToolError::failed(unknown_tool(
+                &call.call.name,
+                call.toolbox,
+            )));
         };
-        tool.call(&call.tool_cx, call.call.args.to_json()).await.map(ToolReply::success)
+        tool.call(&call.tool_cx, call.call.args.to_json())
+            .await
+            .map(ToolReply::success)
     }
 }
 
 impl std::fmt::Debug for ToolNext<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("ToolNext").field("left", &self.chain.len()).finish()
+        out.debug_struct("ToolNext")
+            .field("left", &self.chain.len())
+            .finish()
     }
 }
 
 /// What the model is told about a tool that it can not call.
 fn unknown_tool(name: &str, toolbox: &Toolbox) -> String {
-    let near = toolbox.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+    let near = toolbox
+        .nearest(name)
+        .map(|near| format!(" Did you mean `{near}`?"))
+        .unwrap_or_default();
     let names: Vec<&str> = toolbox.names().collect();
     match names.as_slice() {
         [] => format!("There is no tool `{name}`, nor any other."),
-        names => format!("There is no tool `{name}`.{near} The tools are: {}.", names.join(", ")),
+        names => format!(
+            "There is no tool `{name}`.{near} The tools are: {}.",
+            names.join(", ")
+        ),
     }
 }

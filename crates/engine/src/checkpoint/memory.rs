@@ -4,6 +4,7 @@ use super::{
     Advance, Checkpoint, Checkpointer, Record, RecordKind, RecordOp, Scope, ThreadInfo, ThreadKey,
     ThreadWriter,
 };
+use crate::channel::EffectError;
 use crate::error::StoreError;
 use crate::value::Map;
 use crate::world::Id;
@@ -50,40 +51,43 @@ impl Content {
         self.graphs.get(namespace).map_or(&[], Vec::as_slice)
     }
 
-    /// The values of the checkpoint at `place`: the effects from its first ancestor down to it.
+    /// The checkpoints at the places for which `wanted` holds, oldest first, made in one pass over the branch.
     fn load(
         &self,
         thread: &ThreadKey,
         namespace: &str,
-        place: usize,
-    ) -> Result<Checkpoint, StoreError> {
+        wanted: impl Fn(usize) -> bool,
+    ) -> Result<Vec<Checkpoint>, StoreError> {
         let branch = self.branch(namespace);
-        let mut line = vec![place];
-        let mut at = place;
-        while let Some(parent) = branch[at].advance.parent {
-            // A parent stands before its children.
-            at = position(&branch[..at], parent).ok_or_else(|| unknown(thread, parent))?;
-            line.push(at);
-        }
-        let mut values = Map::new();
-        while let Some(at) = line.pop() {
-            let advance = branch[at].advance.clone();
+        let Some(end) = (0..branch.len()).rev().find(|place| wanted(*place)) else {
+            return Ok(Vec::new());
+        };
+        // Values share their structure, so keeping those of every ancestor costs little.
+        let mut values: BTreeMap<Id, Map> = BTreeMap::new();
+        let mut loaded = Vec::new();
+        for (place, stored) in branch[..=end].iter().enumerate() {
+            let before = match stored.advance.parent {
+                None => Map::new(),
+                Some(parent) => values
+                    .get(&parent)
+                    .cloned()
+                    .ok_or_else(|| unknown(thread, parent))?,
+            };
+            let damaged = |error: EffectError| StoreError::Damaged {
+                place: format!("thread `{thread}`"),
+                message: error.to_string(),
+            };
             let checkpoint =
-                Checkpoint::advanced(std::mem::take(&mut values), advance).map_err(|error| {
-                    StoreError::Damaged {
-                        place: format!("thread `{thread}`"),
-                        message: error.to_string(),
-                    }
-                })?;
-            if line.is_empty() {
-                return Ok(Checkpoint {
-                    records: branch[at].records.clone(),
+                Checkpoint::advanced(before, stored.advance.clone()).map_err(damaged)?;
+            values.insert(checkpoint.id, checkpoint.values.clone());
+            if wanted(place) {
+                loaded.push(Checkpoint {
+                    records: stored.records.clone(),
                     ..checkpoint
                 });
             }
-            values = checkpoint.values;
         }
-        Err(unknown(thread, branch[place].advance.id))
+        Ok(loaded)
     }
 }
 
@@ -137,9 +141,9 @@ impl Checkpointer for MemoryCheckpointer {
             None => branch.len().checked_sub(1),
             Some(id) => position(branch, id),
         };
-        place
-            .map(|place| content.load(&scope.thread, &scope.namespace, place))
-            .transpose()
+        let Some(place) = place else { return Ok(None) };
+        let mut loaded = content.load(&scope.thread, &scope.namespace, |at| at == place)?;
+        Ok(loaded.pop())
     }
 
     async fn history(
@@ -156,11 +160,12 @@ impl Checkpointer for MemoryCheckpointer {
         let end = before
             .map_or(Some(branch.len()), |id| position(branch, id))
             .unwrap_or(0);
-        (0..end)
-            .rev()
-            .take(limit.unwrap_or(usize::MAX))
-            .map(|place| content.load(&scope.thread, &scope.namespace, place))
-            .collect()
+        let begin = end.saturating_sub(limit.unwrap_or(usize::MAX));
+        let wanted = begin..end;
+        let mut loaded =
+            content.load(&scope.thread, &scope.namespace, |at| wanted.contains(&at))?;
+        loaded.reverse();
+        Ok(loaded)
     }
 
     async fn thread(&self, key: &ThreadKey) -> Result<Option<ThreadInfo>, StoreError> {

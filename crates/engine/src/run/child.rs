@@ -11,6 +11,7 @@ use crate::interrupt::{Interrupt, Resume, Slot};
 use crate::node::Node;
 use crate::run::context::Asked;
 use crate::value::{Map, Value};
+use crate::world::Id;
 use async_trait::async_trait;
 use std::sync::Arc;
 
@@ -46,11 +47,7 @@ impl NodeCx {
         } else {
             format!("{}.{name}", self.task.path)
         };
-        let namespace: Arc<str> = match memory {
-            ChildMemory::Run => format!("{}/{place}:{}", run.namespace, self.task.checkpoint),
-            ChildMemory::Thread => format!("{}/{place}", run.namespace),
-        }
-        .into();
+        let namespace = child_namespace(&run.namespace, &place, self.task.checkpoint, memory);
         let scope = Scope {
             thread: run.thread.clone(),
             namespace: namespace.clone(),
@@ -147,6 +144,20 @@ impl NodeCx {
     }
 }
 
+/// Where the checkpoints of a child are stored: below its task, and for a child that lives as long as the task below
+/// the checkpoint at which that was planned.
+pub(super) fn child_namespace(
+    above: &str,
+    place: &str,
+    checkpoint: Id,
+    memory: ChildMemory,
+) -> Arc<str> {
+    match memory {
+        ChildMemory::Run => format!("{above}/{place}:{checkpoint}").into(),
+        ChildMemory::Thread => format!("{above}/{place}").into(),
+    }
+}
+
 /// Where the task above keeps a question of a child.
 fn bubbled(namespace: &str, id: &str) -> Slot {
     Slot {
@@ -163,8 +174,8 @@ fn failed(error: RunError) -> NodeError {
 /// input, and what it ends with is written back.
 #[derive(Debug)]
 pub struct Subgraph {
-    graph: Graph,
-    memory: ChildMemory,
+    pub(super) graph: Graph,
+    pub(super) memory: ChildMemory,
 }
 
 impl Subgraph {
@@ -187,6 +198,9 @@ impl Subgraph {
 
 #[async_trait]
 impl Node for Subgraph {
+    fn subgraph(&self) -> Option<&Subgraph> {
+        Some(self)
+    }
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
         let view = cx.state();
         let mut input = Update::new();

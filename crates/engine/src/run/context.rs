@@ -248,6 +248,13 @@ impl TaskCx {
         known.extend(calls.into_iter().map(|call| (call.key.clone(), call)));
     }
 
+    pub(crate) fn forget_calls<'a>(&self, keys: impl IntoIterator<Item = &'a Arc<str>>) {
+        let mut known = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in keys {
+            known.remove(key);
+        }
+    }
+
     pub(crate) fn location(&self) -> Location {
         self.run.location(self.node_name())
     }

@@ -1,6 +1,7 @@
 //! Reading threads.
 
 use super::Runner;
+use super::child::child_namespace;
 use super::open::{load_thread, open_questions};
 use crate::checkpoint::{Checkpoint, RecordKind, Scope, Source, ThreadKey};
 use crate::error::RunError;
@@ -43,6 +44,9 @@ pub struct Pending {
     /// Why its last attempt failed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// The state of the child graph that it is in the middle of, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<Box<Snapshot>>,
 }
 
 impl Runner {
@@ -52,13 +56,57 @@ impl Runner {
     /// # Errors
     /// Without a checkpointer, or if the stored thread can not be read or does not fit the graph.
     pub async fn state(&self, thread: &ThreadKey) -> Result<Option<Snapshot>, RunError> {
+        self.read(&Scope::root(thread.clone()), false).await
+    }
+
+    /// As [`Runner::state`], with the states of child graphs in the middle of which the thread is, at any depth. Only
+    /// nodes that are graphs are looked into ([`Node::subgraph`](crate::Node::subgraph)).
+    ///
+    /// # Errors
+    /// As [`Runner::state`].
+    pub async fn state_with_children(
+        &self,
+        thread: &ThreadKey,
+    ) -> Result<Option<Snapshot>, RunError> {
+        self.read(&Scope::root(thread.clone()), true).await
+    }
+
+    async fn read(&self, scope: &Scope, children: bool) -> Result<Option<Snapshot>, RunError> {
         let checkpointer = self.stored("reading a thread")?;
-        let checkpoint = checkpointer
-            .load(&Scope::root(thread.clone()), None)
-            .await?;
-        checkpoint
-            .map(|checkpoint| self.newest(&checkpoint))
-            .transpose()
+        let Some(checkpoint) = checkpointer.load(scope, None).await? else {
+            return Ok(None);
+        };
+        let (mut snapshot, paths) = self.newest(&checkpoint)?;
+        if children {
+            for (task, path) in snapshot.next.iter_mut().zip(&paths) {
+                let child = self.child_state(scope, checkpoint.id, &task.node, path);
+                task.child = Box::pin(child).await?.map(Box::new);
+            }
+        }
+        Ok(Some(snapshot))
+    }
+
+    /// The state of the child graph that a pending task runs, if it began.
+    async fn child_state(
+        &self,
+        scope: &Scope,
+        checkpoint: Id,
+        node: &str,
+        path: &str,
+    ) -> Result<Option<Snapshot>, RunError> {
+        let def = self.graph.find(node).map(|ix| self.graph.node(ix));
+        let Some(subgraph) = def.and_then(|def| def.node.subgraph()) else {
+            return Ok(None);
+        };
+        let child = Self {
+            graph: subgraph.graph.clone(),
+            ..self.clone()
+        };
+        let scope = Scope {
+            thread: scope.thread.clone(),
+            namespace: child_namespace(&scope.namespace, path, checkpoint, subgraph.memory),
+        };
+        child.read(&scope, true).await
     }
 
     /// The checkpoints of a thread as they were stored, newest first.
@@ -85,12 +133,13 @@ impl Runner {
                         RecordKind::Asked { interrupt, .. } => Some(interrupt.clone()),
                         _ => None,
                     });
-                Ok(self.snapshot(checkpoint, &thread, asked.collect(), &[]))
+                Ok(self.snapshot(checkpoint, &thread, asked.collect(), &[]).0)
             })
             .collect()
     }
 
-    fn newest(&self, checkpoint: &Checkpoint) -> Result<Snapshot, RunError> {
+    /// The state at the newest checkpoint, with the paths of its pending tasks.
+    fn newest(&self, checkpoint: &Checkpoint) -> Result<(Snapshot, Vec<Arc<str>>), RunError> {
         let mut thread = load_thread(&self.graph, checkpoint)?;
         let open = open_questions(&checkpoint.records)
             .into_iter()
@@ -107,13 +156,12 @@ impl Runner {
         } else {
             self.with_finished(checkpoint, &thread, &done)?
         };
-        let snapshot = self.snapshot(checkpoint, &thread, open, &done);
+        let (mut snapshot, paths) = self.snapshot(checkpoint, &thread, open, &done);
         if let Some(seen) = seen {
             thread.state = seen.state;
-            let values = self.values(&thread);
-            return Ok(Snapshot { values, ..snapshot });
+            snapshot.values = self.values(&thread);
         }
-        Ok(snapshot)
+        Ok((snapshot, paths))
     }
 
     /// The state with what the finished tasks of the open step wrote.
@@ -159,7 +207,7 @@ impl Runner {
         thread: &ThreadState,
         interrupts: Vec<Interrupt>,
         done: &[&Arc<str>],
-    ) -> Snapshot {
+    ) -> (Snapshot, Vec<Arc<str>>) {
         let failed = |path: &Arc<str>| {
             checkpoint
                 .records
@@ -178,12 +226,17 @@ impl Runner {
                 path = format!("{node}#{dispatched}").into();
                 dispatched += 1;
             }
-            (!done.contains(&&path)).then(|| Pending {
-                error: failed(&path),
-                node,
+            (!done.contains(&&path)).then(|| {
+                let pending = Pending {
+                    error: failed(&path),
+                    node,
+                    child: None,
+                };
+                (pending, path)
             })
         });
-        Snapshot {
+        let (next, paths) = next.unzip();
+        let snapshot = Snapshot {
             id: checkpoint.id,
             parent: checkpoint.parent,
             step: checkpoint.step,
@@ -191,9 +244,10 @@ impl Runner {
             created: checkpoint.created,
             run: checkpoint.run,
             values: self.values(thread),
-            next: next.collect(),
+            next,
             interrupts,
-        }
+        };
+        (snapshot, paths)
     }
 
     fn values(&self, thread: &ThreadState) -> Map {

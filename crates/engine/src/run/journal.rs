@@ -2,7 +2,7 @@
 
 use crate::checkpoint::{CallRecord, Record, RecordKind, RecordOp};
 use crate::cx::NodeCx;
-use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError};
+use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError, StoreError};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -72,7 +72,7 @@ impl NodeCx {
     /// Does `work` once: if it finished in an earlier attempt of this task, or before a crash, its result is returned
     /// and nothing is done.
     ///
-    /// Before effectful work its start is recorded. If the task then finds a start without a result, nobody knows
+    /// Before effectful work its start is recorded, and taken back if the work says that it failed. If the task finds a start without a result, nobody knows
     /// whether the work took place: it asks whether to `retry`, to `skip` (the result is then null) or to `fail`.
     /// Errors are not recorded, so failed work is done again on a retry.
     ///
@@ -94,9 +94,18 @@ impl NodeCx {
         if effects == Effects::Effectful {
             self.start_calls(std::slice::from_ref(call)).await?;
         }
-        let result = work(self.for_call(call)).await?;
-        self.finish_call(call, &result).await?;
-        Ok(result)
+        match work(self.for_call(call)).await {
+            Ok(result) => {
+                self.finish_call(call, &result).await?;
+                Ok(result)
+            }
+            Err(error) => {
+                if effects == Effects::Effectful {
+                    self.abandon_calls(std::slice::from_ref(call)).await?;
+                }
+                Err(error)
+            }
+        }
     }
 
     /// The result of a call that need not be done: recorded, or skipped because its outcome is unknown and the person
@@ -152,14 +161,20 @@ impl NodeCx {
             call: Some(format!("{}?", call.key).into()),
             ..self.clone()
         };
-        let answer = asker.interrupt(payload)?;
-        match answer.as_str() {
-            Some("retry") => Ok(None),
-            Some("skip") => Ok(Some(Value::Null)),
-            _ => Err(NodeError::new(
-                ErrorClass::ToolFailed,
-                format!("`{}` has an unknown outcome and was given up", call.key),
-            )),
+        loop {
+            let answer = asker.interrupt(payload.clone())?;
+            match answer.as_str() {
+                Some("retry") => return Ok(None),
+                Some("skip") => return Ok(Some(Value::Null)),
+                Some("fail") => {
+                    return Err(NodeError::new(
+                        ErrorClass::ToolFailed,
+                        format!("`{}` has an unknown outcome and was given up", call.key),
+                    ));
+                }
+                // None of the options: an answer stays with the task, so this is asked anew.
+                _ => {}
+            }
         }
     }
 
@@ -181,6 +196,26 @@ impl NodeCx {
             .await
     }
 
+    /// Takes back the starts of calls that are known not to have taken place: they failed, or asked before they began.
+    /// The next attempt makes them without a question.
+    ///
+    /// # Errors
+    /// If the record could not be made durable.
+    pub async fn abandon_calls(&self, calls: &[Call]) -> Result<(), NodeError> {
+        let task = &self.task;
+        let ops = calls.iter().map(|call| {
+            let record = Record {
+                task: task.path.clone(),
+                kind: RecordKind::Call(call.record(None)),
+            };
+            RecordOp::Remove(record.key())
+        });
+        let stored = self.run_cx().record(task.checkpoint, ops.collect()).await;
+        stored.map_err(store_error)?;
+        task.forget_calls(calls.iter().map(Call::key));
+        Ok(())
+    }
+
     async fn record_calls(&self, calls: Vec<CallRecord>) -> Result<(), NodeError> {
         let ops = calls
             .iter()
@@ -192,9 +227,7 @@ impl NodeCx {
             })
             .collect();
         let stored = self.run_cx().record(self.task.checkpoint, ops).await;
-        stored.map_err(|error| {
-            NodeError::from_kind(NodeErrorKind::Run(Box::new(RunError::Store(error))))
-        })?;
+        stored.map_err(store_error)?;
         self.task.note_calls(calls);
         Ok(())
     }
@@ -207,4 +240,8 @@ impl NodeCx {
             ..self.clone()
         }
     }
+}
+
+fn store_error(error: StoreError) -> NodeError {
+    NodeError::from_kind(NodeErrorKind::Run(Box::new(RunError::Store(error))))
 }

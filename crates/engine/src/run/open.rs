@@ -134,7 +134,7 @@ async fn begin(
             note(&mut session, ops).await?;
         }
     }
-    session.steps().await
+    Ok(session.steps().await)
 }
 
 fn announce(session: &Session) {

@@ -35,22 +35,22 @@ pub(crate) struct Session {
 
 impl Session {
     /// Steps until nothing is planned or something stops the run.
-    ///
-    /// # Errors
-    /// If a checkpoint or record could not be stored.
-    pub(crate) async fn steps(mut self) -> Result<Outcome, RunError> {
+    pub(crate) async fn steps(mut self) -> Outcome {
         if self.resuming {
             self.emit_values();
         }
         let (exit, asked) = loop {
-            if let Some(end) = self.step().await? {
-                break end;
+            match self.step().await {
+                Ok(None) => {}
+                Ok(Some(end)) => break end,
+                // The thread is as it was last stored.
+                Err(error) => break (Exit::Failed { error }, Vec::new()),
             }
         };
         self.run.emit(self.thread.step + 1, || EventKind::Ended {
             exit: exit.clone(),
         });
-        Ok(Outcome {
+        Outcome {
             values: self
                 .thread
                 .values(&self.run.graph, &self.run.graph.0.output),
@@ -59,7 +59,7 @@ impl Session {
             run: self.run.run,
             answered: self.answered,
             unknown_ids: self.unknown_ids,
-        })
+        }
     }
 
     /// Makes one step. Gives how the run ends, if it does.

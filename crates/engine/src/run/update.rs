@@ -39,7 +39,8 @@ impl Runner {
             .map_or_else(|| self.world.new_id(), |checkpoint| checkpoint.run);
         let location = Location {
             graph: self.graph.name().clone(),
-            node: as_node.into(),
+            // Nobody else went there.
+            node: "update".into(),
         };
         let kind = if as_node == START {
             TaskKind::Start {
@@ -48,9 +49,9 @@ impl Runner {
             }
         } else {
             let node = self.graph.find(as_node);
-            let unknown = || RunError::InvalidUpdate {
+            let unknown = || RunError::UnknownNode {
                 location,
-                message: "an update is made as it, and there is no such node".into(),
+                target: as_node.into(),
             };
             TaskKind::Node {
                 node: node.ok_or_else(unknown)?,

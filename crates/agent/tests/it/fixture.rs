@@ -1,0 +1,288 @@
+//! A model that says what a test wants, tools that note what they did, and a graph around them.
+
+use async_trait::async_trait;
+use serde_json::{Value as Json, json};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tine_agent::Agent;
+use tine_engine::message::ToolCall;
+use tine_engine::value::Value;
+use tine_engine::{
+    Input, MemoryCheckpointer, Message, NodeError, Outcome, RunOptions, Runner, SimWorld,
+    ThreadKey, Update, from_value,
+};
+use tine_graphfile::NoSources;
+use tine_models::{
+    Accumulator, Delta, DeltaSink, FinishReason, Model, ModelCx, ModelError, ModelReply,
+    ModelRequest, ToolCallDelta,
+};
+use tine_tools::assemble::Toolbox;
+use tine_tools::paths::Home;
+use tine_tools::schema::ArgSchema;
+use tine_tools::{
+    Args, Effect, Source, Tool, ToolCommand, ToolCx, ToolError, ToolOutput, ToolSpec,
+};
+
+/// What a model is to say: a text, or calls as `name(json)`; the arguments may be cut off.
+#[derive(Clone, Debug)]
+pub(crate) enum Say {
+    Text(&'static str),
+    Calls(Vec<(&'static str, String)>),
+}
+
+pub(crate) fn call(name: &'static str, args: &Json) -> (&'static str, String) {
+    (name, args.to_string())
+}
+
+/// Says one thing after the other, and keeps what it was asked.
+#[derive(Debug)]
+pub(crate) struct Parrot {
+    lines: Vec<Say>,
+    pub(crate) requests: Arc<Mutex<Vec<ModelRequest>>>,
+}
+
+#[async_trait]
+impl Model for Parrot {
+    fn name(&self) -> &str {
+        "parrot"
+    }
+
+    async fn stream(
+        &self,
+        _: &ModelCx,
+        request: &ModelRequest,
+        sink: &mut dyn DeltaSink,
+    ) -> Result<ModelReply, ModelError> {
+        let at = {
+            let mut requests = self.requests.lock().unwrap();
+            requests.push(request.clone());
+            requests.len() - 1
+        };
+        let mut deltas = match &self.lines[at] {
+            Say::Text(text) => vec![Delta::Text((*text).to_owned())],
+            Say::Calls(calls) => calls
+                .iter()
+                .zip(0..)
+                .map(|((name, arguments), index)| {
+                    Delta::ToolCall(ToolCallDelta {
+                        index,
+                        id: Some(format!("c{at}.{index}").into()),
+                        name: Some((*name).into()),
+                        arguments: arguments.clone(),
+                    })
+                })
+                .collect(),
+        };
+        deltas.push(Delta::Finish(FinishReason::Stop));
+        let mut reply = Accumulator::new();
+        for delta in deltas {
+            sink.push(&delta);
+            reply.push(&delta);
+        }
+        Ok(reply.finish(self.name(), request))
+    }
+}
+
+/// What tools did, in order.
+pub(crate) type Log = Arc<Mutex<Vec<String>>>;
+
+/// A tool that waits, notes, and does what its arguments say.
+struct Probe {
+    spec: ToolSpec,
+    log: Log,
+}
+
+#[async_trait]
+impl Tool for Probe {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, cx: &ToolCx, args: Args) -> Result<ToolOutput, ToolError> {
+        let text = |key: &str| {
+            args.get(key)
+                .and_then(Json::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let say = text("say");
+        self.log.lock().unwrap().push(format!("{say} begins"));
+        let millis = args.get("millis").and_then(Json::as_u64).unwrap_or(0);
+        cx.world().sleep(Duration::from_millis(millis)).await;
+        self.log.lock().unwrap().push(format!("{say} ends"));
+        if args.contains_key("fail") {
+            return Err(ToolError::failed(text("fail")));
+        }
+        if args.contains_key("route") || args.contains_key("write") {
+            let write = text("write");
+            let update = if write.is_empty() {
+                Update::new()
+            } else {
+                Update::new().set(write, "written")
+            };
+            let route = Some(text("route")).filter(|route| !route.is_empty());
+            return Ok(ToolOutput::Command(ToolCommand {
+                update,
+                route,
+                reply: Some(say.as_str().into()),
+            }));
+        }
+        Ok(ToolOutput::text(say))
+    }
+}
+
+const ARGS: &str = r#"{"type": "object", "properties": {"say": {"type": "string"}, "millis": {"type": "integer"},
+    "fail": {"type": "string"}, "route": {"type": "string"}, "write": {"type": "string"}}, "required": ["say"],
+    "additionalProperties": false}"#;
+
+/// A graph file with a model, probes and a thread.
+pub(crate) struct Bench {
+    pub(crate) runner: Runner,
+    pub(crate) requests: Arc<Mutex<Vec<ModelRequest>>>,
+    pub(crate) log: Log,
+    _disk: tempfile::TempDir,
+}
+
+impl Bench {
+    /// Loads `graph` over the tools `probe`, `alone` (nothing runs beside it), `effect` (not to be done twice), and
+    /// the built-in `ask_clarification`.
+    pub(crate) fn new(graph: &str, lines: Vec<Say>) -> Self {
+        let log = Log::default();
+        let spec = |name: &str| {
+            ToolSpec::new(
+                Source::Config,
+                name,
+                "Notes and says.",
+                ArgSchema::parse(ARGS).unwrap(),
+            )
+            .writes("notes")
+            .optional_route("aside")
+        };
+        let probes = [
+            spec("probe").effect(Effect::ReadOnly),
+            spec("alone").effect(Effect::ReadOnly).alone(),
+            spec("effect"),
+        ];
+        let tools = probes.map(|spec| {
+            Arc::new(Probe {
+                spec,
+                log: log.clone(),
+            }) as Arc<dyn Tool>
+        });
+        let (builtins, _) = tine_tools::assemble::assemble(
+            &tine_tools::config::Config::parse("tools: []", "config.yaml".as_ref()).unwrap(),
+            &tine_tools::assemble::Extensions {
+                mcp: tools.into(),
+                ..Default::default()
+            },
+            &tine_tools::assemble::Scene::default(),
+        )
+        .unwrap();
+        Self::with_toolbox(graph, lines, builtins, log)
+    }
+
+    fn with_toolbox(graph: &str, lines: Vec<Say>, toolbox: Toolbox, log: Log) -> Self {
+        let disk = tempfile::tempdir().unwrap();
+        let home = Home::open(disk.path()).unwrap();
+        let folders = move |thread: &ThreadKey| home.thread(thread).map_err(NodeError::from);
+        let requests = Arc::default();
+        let parrot: Arc<dyn Model> = Arc::new(Parrot {
+            lines,
+            requests: Arc::clone(&requests),
+        });
+        let agent = Agent::new(toolbox, folders).with_models([("default".to_owned(), parrot)]);
+        let (loaded, diagnostics) = tine_graphfile::load(
+            "test.yaml",
+            graph,
+            &NoSources,
+            &agent,
+            &agent.registry(true),
+        );
+        let loaded = loaded.unwrap_or_else(|| panic!("{diagnostics:?}"));
+        let runner = Runner::new(loaded.graph, SimWorld::new(0))
+            .with_checkpointer(Arc::new(MemoryCheckpointer::new()));
+        Self {
+            runner,
+            requests,
+            log,
+            _disk: disk,
+        }
+    }
+
+    pub(crate) async fn send(&self, text: &str) -> Outcome {
+        self.invoke(Update::new().set("messages", text)).await
+    }
+
+    pub(crate) async fn invoke(&self, input: impl Into<Input>) -> Outcome {
+        self.runner
+            .invoke(&ThreadKey::local("t"), input, RunOptions::default())
+            .await
+            .unwrap()
+    }
+
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+}
+
+/// The conversation in short: one line a message.
+pub(crate) fn conversation(outcome: &Outcome) -> String {
+    let messages: Vec<Message> = from_value(&outcome.values["messages"]).unwrap();
+    let line = |message: &Message| {
+        let text = message.content.text();
+        let calls: Vec<String> = message
+            .tool_calls
+            .iter()
+            .map(|call: &ToolCall| call.name.to_string())
+            .collect();
+        let status = message
+            .status
+            .map(|status| format!(" {status:?}"))
+            .unwrap_or_default();
+        match calls.as_slice() {
+            [] => format!("{:?}{status}: {text}", message.role),
+            calls => format!("{:?} calls {}", message.role, calls.join(", ")),
+        }
+    };
+    messages.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A model node and a tools node, with more keys for either.
+pub(crate) fn react(model: &str, tools: &str) -> String {
+    format!(
+        "schema: graph/v1
+name: bench
+state:
+  messages: {{ type: list<message>, reduce: messages }}
+  notes: {{ type: list<string>, reduce: append }}
+input: [messages]
+start: agent
+nodes:
+  agent:
+    type: model
+    model: default
+    tools: [probe, alone, effect, ask_clarification]
+{model}
+    then:
+      - when: has_tool_calls(last(state.messages))
+        goto: act
+      - else: end
+  act:
+    type: tools
+    tools: [probe, alone, effect, ask_clarification]
+{tools}
+    then: agent
+"
+    )
+}
+
+pub(crate) fn ask(question: &str) -> (&'static str, String) {
+    call(
+        "ask_clarification",
+        &json!({"question": question, "clarification_type": "missing_info"}),
+    )
+}
+
+pub(crate) fn text(value: &str) -> Value {
+    value.into()
+}

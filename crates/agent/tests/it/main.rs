@@ -1,0 +1,7 @@
+//! The nodes of an agent, driven through graph files.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod approval;
+mod fixture;
+mod model;
+mod tools;

@@ -1,0 +1,218 @@
+//! The tools node.
+
+use crate::fixture::{Bench, Say, ask, call, conversation, react};
+use serde_json::json;
+use tine_engine::{Exit, Resume};
+
+async fn check(calls: Vec<(&'static str, String)>, expected: &str, log: &[&str]) {
+    let bench = Bench::new(&react("", ""), vec![Say::Calls(calls), Say::Text("done")]);
+    let outcome = bench.send("go").await;
+    assert_eq!(outcome.exit, Exit::Done);
+    assert_eq!(
+        conversation(&outcome),
+        format!("Human: go\n{expected}\nAi: done")
+    );
+    assert_eq!(bench.log(), log);
+}
+
+#[tokio::test]
+async fn results_stand_in_the_order_of_the_calls_whoever_ends_first() {
+    let calls = vec![
+        call("probe", &json!({"say": "slow", "millis": 20})),
+        call("probe", &json!({"say": "quick", "millis": 10})),
+    ];
+    let expected = "Ai calls probe, probe\nTool Success: slow\nTool Success: quick";
+    check(
+        calls,
+        expected,
+        &["slow begins", "quick begins", "quick ends", "slow ends"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn nothing_runs_beside_a_tool_that_must_be_alone() {
+    let calls = vec![
+        call("probe", &json!({"say": "one", "millis": 20})),
+        call("alone", &json!({"say": "two", "millis": 10})),
+        call("probe", &json!({"say": "three", "millis": 10})),
+    ];
+    let expected =
+        "Ai calls probe, alone, probe\nTool Success: one\nTool Success: two\nTool Success: three";
+    let log = [
+        "one begins",
+        "one ends",
+        "two begins",
+        "two ends",
+        "three begins",
+        "three ends",
+    ];
+    check(calls, expected, &log).await;
+}
+
+#[tokio::test]
+async fn an_error_is_a_message_and_the_run_goes_on() {
+    let calls = vec![
+        call("probe", &json!({"say": "a", "fail": "the disk is gone"})),
+        call("probe", &json!({"say": "b"})),
+    ];
+    let expected = "Ai calls probe, probe\nTool Error: the disk is gone\nTool Success: b";
+    check(
+        calls,
+        expected,
+        &["a begins", "a ends", "b begins", "b ends"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_of_nothing_names_what_there_is() {
+    let expected = "Ai calls prob\nTool Error: There is no tool `prob`. Did you mean `probe`? \
+                    The tools are: ask_clarification, probe, alone, effect.";
+    check(vec![call("prob", &json!({}))], expected, &[]).await;
+}
+
+#[tokio::test]
+async fn wrong_arguments_run_nothing() {
+    let bench = Bench::new(
+        &react("", ""),
+        vec![
+            Say::Calls(vec![
+                call("probe", &json!({"say": 7})),
+                ("probe", "{\"say\": \"cut".to_owned()),
+            ]),
+            Say::Text("done"),
+        ],
+    );
+    let outcome = bench.send("go").await;
+    assert!(bench.log().is_empty());
+    insta::assert_snapshot!(conversation(&outcome), @"
+    Human: go
+    Ai calls probe
+    Tool Error: probe was not run, because its arguments are wrong:
+    - `say`: expected a string, got the number 7
+    Tool Error: The call of `probe` was not made, because its arguments can not be read: the arguments are not valid JSON: EOF while parsing a string at line 1 column 12. Send the call again with the arguments as one complete JSON object.
+    Ai: done
+    ");
+}
+
+#[tokio::test]
+async fn a_question_waits_for_the_other_calls_and_they_are_not_made_again() {
+    for tool in ["probe", "effect"] {
+        let calls = vec![
+            ask("which?"),
+            call(tool, &json!({"say": "work", "millis": 10})),
+        ];
+        let bench = Bench::new(&react("", ""), vec![Say::Calls(calls), Say::Text("done")]);
+        let outcome = bench.send("go").await;
+        assert_eq!(outcome.exit, Exit::Interrupted);
+        assert_eq!(outcome.interrupts.len(), 1);
+        assert_eq!(
+            outcome.interrupts[0].payload.get("question"),
+            Some(&"which?".into())
+        );
+        assert_eq!(bench.log(), ["work begins", "work ends"]);
+
+        let outcome = bench.invoke(Resume::value("that one")).await;
+        assert_eq!(outcome.exit, Exit::Done);
+        let expected = format!(
+            "Human: go\nAi calls ask_clarification, {tool}\nTool Success: that one\nTool Success: work\nAi: done"
+        );
+        assert_eq!(conversation(&outcome), expected);
+        assert_eq!(bench.log(), ["work begins", "work ends"]);
+    }
+}
+
+#[tokio::test]
+async fn two_questions_of_one_message_are_answered_together() {
+    let bench = Bench::new(
+        &react("", ""),
+        vec![
+            Say::Calls(vec![ask("one?"), ask("two?")]),
+            Say::Text("done"),
+        ],
+    );
+    let outcome = bench.send("go").await;
+    let questions: Vec<_> = outcome
+        .interrupts
+        .iter()
+        .map(|asked| (asked.id, asked.payload.get("question").cloned()))
+        .collect();
+    assert_eq!(questions.len(), 2);
+    let answers = questions.iter().map(|(id, question)| {
+        (
+            *id,
+            format!("answer to {}", question.as_ref().unwrap().as_str().unwrap()),
+        )
+    });
+    let outcome = bench.invoke(Resume::by_id(answers)).await;
+    insta::assert_snapshot!(conversation(&outcome), @"
+    Human: go
+    Ai calls ask_clarification, ask_clarification
+    Tool Success: answer to one?
+    Tool Success: answer to two?
+    Ai: done
+    ");
+}
+
+#[tokio::test]
+async fn a_label_leads_where_the_node_maps_it() {
+    let graph = react("", "    routes: { aside: note }")
+        + "  note:\n    type: set\n    set: { notes: aside }\n    then: agent\n";
+    let routed = vec![call(
+        "probe",
+        &json!({"say": "off", "route": "aside", "write": "notes"}),
+    )];
+    let bench = Bench::new(&graph, vec![Say::Calls(routed), Say::Text("done")]);
+    let outcome = bench.send("go").await;
+    assert_eq!(outcome.exit, Exit::Done);
+    assert_eq!(
+        outcome.values["notes"].to_canonical(),
+        r#"["written","aside"]"#
+    );
+}
+
+async fn check_failure(tools: &str, args: serde_json::Value, expected: &str) {
+    let bench = Bench::new(
+        &react("", tools),
+        vec![Say::Calls(vec![call("probe", &args)])],
+    );
+    let outcome = bench.send("go").await;
+    assert_eq!(
+        outcome.exit.error().map(ToString::to_string).as_deref(),
+        Some(expected)
+    );
+}
+
+#[tokio::test]
+async fn what_a_manifest_does_not_say_is_an_error_that_names_tool_and_node() {
+    check_failure(
+        "",
+        json!({"say": "x", "route": "aside"}),
+        "node `act` failed: tool `probe` takes the route `aside`, and node `act` does not map it; \
+         add `routes: { aside: <node> }` to the node",
+    )
+    .await;
+    check_failure(
+        "",
+        json!({"say": "x", "route": "elsewhere"}),
+        "node `act` failed: tool `probe` in node `act` takes the route `elsewhere`, which its manifest does not name",
+    )
+    .await;
+    check_failure(
+        "",
+        json!({"say": "x", "write": "messages"}),
+        "node `act` failed: tool `probe` in node `act` writes `messages`, which its manifest does not name",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_may_fail_with_its_tool() {
+    check_failure(
+        "    on_tool_error: fail",
+        json!({"say": "x", "fail": "no"}),
+        "node `act` failed: tool `probe`: no",
+    )
+    .await;
+}

@@ -1,0 +1,245 @@
+//! What goes wrong in nodes, and what is left of the thread.
+
+use crate::scene::{Scene, block_on, nothing, pause, thread};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tine_engine::channel::{append, last};
+use tine_engine::{
+    ErrorClass, Graph, GraphBuilder, Input, MemoryCheckpointer, NodeCx, NodeError, RetryPolicy,
+    RunOptions, Runner, START, SimWorld, Update, Value,
+};
+
+fn graph(build: impl FnOnce(&mut GraphBuilder)) -> Graph {
+    let mut graph = Graph::builder("g");
+    graph.channel("x", append::<String>());
+    graph.channel("y", last::<String>());
+    build(&mut graph);
+    graph.build().unwrap()
+}
+
+/// Runs a graph that fails. Shows the error, what is left, and what is still to do.
+fn check(graph: Graph) -> String {
+    let scene = Scene::new(graph);
+    let outcome = scene.invoke(nothing()).unwrap();
+    let error = outcome.exit.error().unwrap();
+    let state = scene.state();
+    let next: Vec<String> = state
+        .next
+        .iter()
+        .map(|task| {
+            let failed = if task.error.is_some() {
+                " (failed)"
+            } else {
+                ""
+            };
+            format!("{}{failed}", task.node)
+        })
+        .collect();
+    format!(
+        "{}: {error}\n{} at step {}, next {}",
+        error.code(),
+        Value::from(state.values),
+        state.step,
+        next.join(", ")
+    )
+}
+
+fn writes(channel: &'static str, value: &'static str) -> impl tine_engine::Node {
+    move |_: NodeCx| async move { Ok::<_, NodeError>(Update::new().set(channel, value)) }
+}
+
+#[test]
+fn two_writers_of_one_value_are_both_named() {
+    let graph = graph(|graph| {
+        graph.node("left", writes("y", "l"));
+        graph.node("right", writes("y", "r"));
+        graph.edge(START, "left").edge(START, "right");
+    });
+    insta::assert_snapshot!(check(graph), @r#"
+    concurrent_update: `left` and `right` wrote `y` in the same step, and its reducer `last` takes one write; give it one that merges, or write two channels
+    {"x":[]} at step 0, next left (failed), right (failed)
+    "#);
+}
+
+#[test]
+fn a_panic_is_an_error_of_its_node_and_its_siblings_are_kept() {
+    let graph = graph(|graph| {
+        graph.node("bad", |_: NodeCx| async {
+            assert!(std::hint::black_box(false), "out of luck");
+            Ok::<_, NodeError>(())
+        });
+        graph.node("good", writes("x", "good"));
+        graph.edge(START, "bad").edge(START, "good");
+    });
+    insta::assert_snapshot!(check(graph), @r#"
+    node: node `bad` failed: panicked: out of luck
+    {"x":["good"]} at step 0, next bad (failed)
+    "#);
+}
+
+#[test]
+fn the_first_error_in_task_order_is_told() {
+    let graph = graph(|graph| {
+        graph.node("a", |cx: NodeCx| async move {
+            cx.world().sleep(Duration::from_secs(9)).await;
+            Err::<(), _>(NodeError::new(ErrorClass::Denied, "slow no"))
+        });
+        graph.node("b", |_: NodeCx| async {
+            Err::<(), _>(NodeError::new(ErrorClass::Denied, "quick no"))
+        });
+        graph.edge(START, "a").edge(START, "b");
+    });
+    insta::assert_snapshot!(check(graph), @r#"
+    node: node `a` failed: slow no
+    {"x":[]} at step 0, next a (failed), b (failed)
+    "#);
+}
+
+#[test]
+fn a_node_that_never_ends_meets_its_timeout() {
+    let graph = graph(|graph| {
+        graph
+            .node("hangs", |_: NodeCx| async {
+                std::future::pending::<()>().await;
+                Ok::<_, NodeError>(())
+            })
+            .timeout(Duration::from_secs(5));
+        graph.edge(START, "hangs");
+    });
+    insta::assert_snapshot!(check(graph), @r#"
+    node_timeout: node `hangs` took longer than 5000 ms
+    {"x":[]} at step 0, next hangs (failed)
+    "#);
+}
+
+#[test]
+fn a_reducer_says_what_it_wants() {
+    let graph = graph(|graph| {
+        graph.node("a", |_: NodeCx| async {
+            Ok::<_, NodeError>(Update::new().set("x", Value::Null))
+        });
+        graph.edge(START, "a");
+    });
+    insta::assert_snapshot!(check(graph), @r#"
+    reducer: channel `x` by `a` could not be written: `append` takes an item or a list of them, and got null
+    {"x":[]} at step 0, next a (failed)
+    "#);
+}
+
+#[test]
+fn an_unknown_channel_is_an_error_that_lists_the_known() {
+    let graph = graph(|graph| {
+        graph.node("a", writes("z", "lost"));
+        graph.edge(START, "a");
+    });
+    insta::assert_snapshot!(check(graph), @r#"
+    invalid_update: node `a`: writes to `z`, and graph `g` declares no such channel; it has `x`, `y`
+    {"x":[]} at step 0, next a (failed)
+    "#);
+}
+
+#[test]
+fn a_retried_node_waits_and_then_goes_on() {
+    let tries = Arc::new(AtomicU32::new(0));
+    let counted = tries.clone();
+    let graph = graph(|graph| {
+        let policy = RetryPolicy {
+            max_attempts: 3,
+            jitter: false,
+            ..RetryPolicy::default()
+        };
+        graph
+            .node("flaky", move |cx: NodeCx| {
+                let attempt = counted.fetch_add(1, Ordering::Relaxed) + 1;
+                async move {
+                    assert_eq!(attempt, cx.attempt());
+                    if attempt < 3 {
+                        return Err(NodeError::new(ErrorClass::Transport, "broke off"));
+                    }
+                    Ok(Update::new().set("x", "third"))
+                }
+            })
+            .retry(policy);
+        graph.edge(START, "flaky");
+    });
+    let scene = Scene::new(graph);
+    let outcome = scene.invoke(nothing()).unwrap();
+    assert_eq!(outcome.exit.name(), "done");
+    assert_eq!(tries.load(Ordering::Relaxed), 3);
+    insta::assert_snapshot!(scene.transcript(), @r#"
+    step 0
+      ran    __start__
+      next   flaky
+    step 1
+      ran    flaky
+      failed flaky: broke off, tried again
+      failed flaky: broke off, tried again
+      wrote  flaky: x <- "third"
+      next   nothing
+    done
+    "#);
+}
+
+#[test]
+fn a_cancelled_run_stops_and_can_go_on() {
+    let visits = AtomicU32::new(0);
+    let graph = graph(|graph| {
+        graph.node("fine", writes("x", "fine"));
+        graph.node("stuck", move |_: NodeCx| {
+            let first = visits.fetch_add(1, Ordering::Relaxed) == 0;
+            async move {
+                if first {
+                    std::future::pending::<()>().await;
+                }
+                Ok::<_, NodeError>(Update::new().set("x", "freed"))
+            }
+        });
+        graph.edge(START, "fine").edge(START, "stuck");
+    });
+    let scene = Scene::new(graph);
+    let options = RunOptions::default();
+    let cancel = options.cancel.clone();
+    let (outcome, ()) = block_on(async {
+        tokio::join!(scene.run(nothing(), options), async {
+            pause().await;
+            cancel.cancel();
+        })
+    });
+    assert_eq!(outcome.unwrap().exit.name(), "cancelled");
+    scene.invoke(Input::Continue).unwrap();
+    insta::assert_snapshot!(scene.transcript(), @r#"
+    step 0
+      ran    __start__
+      next   fine stuck
+    step 1
+      ran    fine stuck
+      wrote  fine: x <- "fine"
+    cancelled
+    step 1
+      ran    fine stuck
+      wrote  fine (stored): x <- "fine"
+      wrote  stuck: x <- "freed"
+      next   nothing
+    done
+    "#);
+}
+
+#[test]
+fn a_thread_has_one_writer_at_a_time() {
+    let graph = graph(|graph| {
+        graph.node("slow", |_: NodeCx| async {
+            pause().await;
+            Ok::<_, NodeError>(())
+        });
+        graph.edge(START, "slow");
+    });
+    let runner =
+        Runner::new(graph, SimWorld::new(0)).with_checkpointer(Arc::new(MemoryCheckpointer::new()));
+    let key = thread();
+    let run = || runner.invoke(&key, nothing(), RunOptions::default());
+    let (first, second) = block_on(async { tokio::join!(run(), run()) });
+    assert_eq!(first.unwrap().exit.name(), "done");
+    insta::assert_snapshot!(second.unwrap_err(), @"the thread could not be stored or read: thread `t` is being run by another run of this process");
+    assert_eq!(block_on(run()).unwrap().exit.name(), "done");
+}

@@ -1,0 +1,183 @@
+//! Journaled calls: what is done once, and what is asked about.
+
+use crate::scene::{Scene, answer, nothing, pause, poll_until};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tine_engine::channel::last;
+use tine_engine::run::{Call, Effects};
+use tine_engine::{
+    ErrorClass, Graph, Input, NodeCx, NodeError, RetryPolicy, RunOptions, START, Update, Value,
+};
+
+/// What happens to the task after its call.
+#[derive(Clone, Copy, PartialEq)]
+enum Then {
+    Ends,
+    FailsOnce,
+    Asks,
+}
+
+struct Calls {
+    scene: Scene,
+    done: Arc<AtomicU32>,
+}
+
+impl Calls {
+    fn done(&self) -> u32 {
+        self.done.load(Ordering::Relaxed)
+    }
+}
+
+/// A node that makes one call, which waits before and after, and counts how often it was done.
+fn calling(effects: Effects, then: Then) -> Calls {
+    let done = Arc::new(AtomicU32::new(0));
+    let count = done.clone();
+    let mut graph = Graph::builder("calling");
+    graph.channel("result", last::<Value>());
+    let node = move |cx: NodeCx| {
+        let count = count.clone();
+        async move {
+            let call = Call::new("send", &Value::from("letter"));
+            let work = async |_: NodeCx| {
+                pause().await;
+                let times = count.fetch_add(1, Ordering::Relaxed) + 1;
+                pause().await;
+                Ok(Value::from(i64::from(times)))
+            };
+            let result = cx.call(&call, effects, work).await?;
+            if then == Then::FailsOnce && cx.attempt() == 1 {
+                return Err(NodeError::new(ErrorClass::Transport, "broke off"));
+            }
+            if then == Then::Asks {
+                cx.interrupt("well?")?;
+            }
+            Ok(Update::new().set("result", result))
+        }
+    };
+    let policy = RetryPolicy {
+        max_attempts: 2,
+        initial: Duration::from_millis(1),
+        ..RetryPolicy::default()
+    };
+    graph.node("call", node).retry(policy);
+    graph.edge(START, "call");
+    Calls {
+        scene: Scene::new(graph.build().unwrap()),
+        done,
+    }
+}
+
+#[test]
+fn a_finished_call_is_not_done_again_on_a_retry() {
+    for effects in [Effects::ReadOnly, Effects::Idempotent, Effects::Effectful] {
+        let calls = calling(effects, Then::FailsOnce);
+        let outcome = calls.scene.invoke(nothing()).unwrap();
+        assert_eq!(
+            Value::from(outcome.values).to_canonical(),
+            r#"{"result":1}"#
+        );
+        assert_eq!(calls.done(), 1);
+    }
+}
+
+#[test]
+fn a_finished_call_is_not_done_again_on_a_resume() {
+    for effects in [Effects::ReadOnly, Effects::Idempotent, Effects::Effectful] {
+        let calls = calling(effects, Then::Asks);
+        let asked = calls.scene.invoke(nothing()).unwrap();
+        assert_eq!(asked.exit.name(), "interrupted");
+        let outcome = calls.scene.invoke(answer("go on")).unwrap();
+        assert_eq!(
+            Value::from(outcome.values).to_canonical(),
+            r#"{"result":1}"#
+        );
+        assert_eq!(calls.done(), 1);
+    }
+}
+
+/// Drops a run while its call was done and its result not recorded, and goes on. Gives how that ends and how often the
+/// call was done.
+fn torn(effects: Effects) -> (Calls, String) {
+    let calls = calling(effects, Then::Ends);
+    let run = calls.scene.run(nothing(), RunOptions::default());
+    assert!(poll_until(run, 100, || calls.done() == 1).is_none());
+    assert_eq!(calls.done(), 1);
+    let outcome = calls.scene.invoke(Input::Continue).unwrap();
+    let told = match outcome.interrupts.as_slice() {
+        [] => Value::from(outcome.values).to_canonical(),
+        [question] => question.payload.to_canonical(),
+        _ => panic!("more than one question"),
+    };
+    (calls, format!("{}: {told}", outcome.exit.name()))
+}
+
+#[test]
+fn a_call_that_harms_nobody_is_done_again_without_a_question() {
+    for effects in [Effects::ReadOnly, Effects::Idempotent] {
+        let (calls, told) = torn(effects);
+        assert_eq!(told, r#"done: {"result":2}"#);
+        assert_eq!(calls.done(), 2);
+    }
+}
+
+/// Answers the question about an unknown outcome. Gives how the run ends, and how often the call was done in all.
+fn check(decision: &str) -> String {
+    let (calls, _) = torn(Effects::Effectful);
+    assert_eq!(calls.done(), 1);
+    let outcome = calls.scene.invoke(answer(decision)).unwrap();
+    let told = match outcome.exit.error() {
+        Some(error) => error.to_string(),
+        None => Value::from(outcome.values).to_canonical(),
+    };
+    format!("{} after {}: {told}", outcome.exit.name(), calls.done())
+}
+
+#[test]
+fn an_unknown_outcome_is_asked_about() {
+    insta::assert_snapshot!(torn(Effects::Effectful).1, @r#"interrupted: {"call":"send","kind":"unknown_outcome","options":["retry","skip","fail"],"text":"`send` was started before this run broke off, and nobody knows whether it took place."}"#);
+    insta::assert_snapshot!(check("retry"), @r#"done after 2: {"result":2}"#);
+    insta::assert_snapshot!(check("skip"), @r#"done after 1: {"result":null}"#);
+    insta::assert_snapshot!(check("fail"), @"failed after 1: node `call` failed: `send` has an unknown outcome and was given up");
+    insta::assert_snapshot!(check("what?"), @"interrupted after 1: {}");
+}
+
+/// Makes calls with these keys and inputs, one after the other, twice over if the first time fails.
+fn check_keys(calls: fn(attempt: u32) -> Vec<Call>) -> String {
+    let mut graph = Graph::builder("keys");
+    graph.channel("result", last::<Value>());
+    let node = move |cx: NodeCx| async move {
+        for call in calls(cx.attempt()) {
+            let work = async |_: NodeCx| Ok(Value::Null);
+            cx.call(&call, Effects::Idempotent, work).await?;
+        }
+        if cx.attempt() == 1 {
+            return Err(NodeError::new(ErrorClass::Transport, "broke off"));
+        }
+        Ok(())
+    };
+    let policy = RetryPolicy {
+        max_attempts: 2,
+        ..RetryPolicy::default()
+    };
+    graph.node("call", node).retry(policy);
+    graph.edge(START, "call");
+    let outcome = Scene::new(graph.build().unwrap())
+        .invoke(nothing())
+        .unwrap();
+    outcome.exit.error().map_or_else(
+        || outcome.exit.name().to_owned(),
+        |error| format!("{}: {error}", error.code()),
+    )
+}
+
+#[test]
+fn a_key_names_one_call_of_an_attempt() {
+    assert_eq!(check_keys(|_| vec![Call::new("k", &Value::Null)]), "done");
+    insta::assert_snapshot!(check_keys(|_| vec![Call::new("k", &Value::Null), Call::new("k", &Value::Null)]), @"node: node `call` failed: the journal key `k` was used twice in one attempt");
+    insta::assert_snapshot!(check_keys(|attempt| vec![Call::new("k", &u64::from(attempt).into())]), @"journal_mismatch: node `call` did another call under the key `k` than the one recorded there");
+    assert_eq!(
+        check_keys(|attempt| vec![Call::new("k", &u64::from(attempt).into()).keyed_by_input()]),
+        "done"
+    );
+}

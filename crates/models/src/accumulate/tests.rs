@@ -1,0 +1,252 @@
+use super::*;
+use proptest::prelude::*;
+
+fn call(index: u32, id: &str, name: &str, arguments: &str) -> Delta {
+    Delta::ToolCall(ToolCallDelta {
+        index,
+        id: Some(id.into()),
+        name: Some(name.into()),
+        arguments: arguments.to_owned(),
+    })
+}
+
+fn fold(deltas: &[Delta]) -> ModelReply {
+    let mut reply = Accumulator::new();
+    for delta in deltas {
+        reply.push(delta);
+    }
+    reply.finish("m", &ModelRequest::default())
+}
+
+fn show(call: &ReplyCall) -> String {
+    match call {
+        ReplyCall::Valid(call) => format!("{} {} {}", call.id, call.name, call.args),
+        ReplyCall::Invalid(call) => format!(
+            "{} {} invalid {:?}: {}",
+            call.id.as_deref().unwrap_or("-"),
+            call.name.as_deref().unwrap_or("-"),
+            call.args.as_deref().unwrap_or("-"),
+            call.error.as_deref().unwrap_or("-"),
+        ),
+    }
+}
+
+fn check(deltas: &[Delta], expected: &[&str]) {
+    let reply = fold(deltas);
+    assert_eq!(reply.calls.iter().map(show).collect::<Vec<_>>(), expected);
+}
+
+const STOP: Delta = Delta::Finish(FinishReason::ToolCalls);
+const LENGTH: Delta = Delta::Finish(FinishReason::Length);
+
+#[test]
+fn arguments_append_and_a_repeated_name_does_not_double() {
+    check(
+        &[
+            call(0, "a", "ls", ""),
+            call(0, "a", "ls", r#"{"path":"#),
+            call(0, "", "", r#""/x"}"#),
+            STOP,
+        ],
+        &[r#"a ls {"path":"/x"}"#],
+    );
+}
+
+#[test]
+fn the_first_id_counts() {
+    check(
+        &[call(0, "a", "ls", "{"), call(0, "b", "ls", "}"), STOP],
+        &["a ls {}"],
+    );
+}
+
+#[test]
+fn interleaved_calls_are_told_apart_by_their_index() {
+    check(
+        &[
+            call(1, "b", "read", r#"{"n"#),
+            call(0, "a", "ls", r#"{""#),
+            call(1, "b", "read", r#"":1}"#),
+            call(0, "a", "ls", r#"p":2}"#),
+            STOP,
+        ],
+        &[r#"a ls {"p":2}"#, r#"b read {"n":1}"#],
+    );
+}
+
+#[test]
+fn no_arguments_are_an_empty_object() {
+    check(&[call(0, "a", "ls", ""), STOP], &["a ls {}"]);
+    check(&[call(0, "a", "ls", " \n"), STOP], &["a ls {}"]);
+}
+
+#[test]
+fn what_is_no_object_is_invalid_and_keeps_its_text() {
+    check(
+        &[call(0, "a", "ls", "[1]"), STOP],
+        &[r#"a ls invalid "[1]": the arguments are a list, and must be a JSON object"#],
+    );
+    check(
+        &[call(0, "a", "ls", "path=/x"), STOP],
+        &[
+            r#"a ls invalid "path=/x": the arguments are not valid JSON: expected value at line 1 column 1"#,
+        ],
+    );
+}
+
+#[test]
+fn a_call_without_a_name_or_with_two_is_invalid() {
+    check(
+        &[call(0, "a", "", "{}"), STOP],
+        &[r#"a - invalid "{}": the call names no tool"#],
+    );
+    check(
+        &[call(0, "a", "web_", "{"), call(0, "a", "search", "}"), STOP],
+        &[r#"a web_ invalid "{}": the call names two tools, `web_` and `search`"#],
+    );
+}
+
+#[test]
+fn a_reply_that_was_cut_off_closes_no_open_call() {
+    let calls = [
+        call(0, "a", "ls", "{}"),
+        call(1, "b", "ls", r#"{"path": "/mn"#),
+        call(2, "c", "ls", ""),
+    ];
+    let expected = |why: &str| {
+        vec![
+            "a ls {}".to_owned(),
+            format!(
+                r#"b ls invalid "{{\"path\": \"/mn": the reply was cut off ({why}) before the arguments were whole"#
+            ),
+            format!(
+                r#"c ls invalid "": the reply was cut off ({why}) before the arguments were whole"#
+            ),
+        ]
+    };
+    let check_cut = |last: Option<Delta>, why: &str| {
+        let deltas: Vec<Delta> = calls.iter().cloned().chain(last).collect();
+        let expected = expected(why);
+        check(
+            &deltas,
+            &expected.iter().map(String::as_str).collect::<Vec<_>>(),
+        );
+    };
+    check_cut(Some(LENGTH), "length");
+    check_cut(None, "incomplete");
+}
+
+#[test]
+fn calls_without_an_id_of_their_own_get_one() {
+    let reply = fold(&[
+        call(0, "", "ls", ""),
+        call(1, "x", "ls", ""),
+        call(2, "x", "ls", ""),
+        STOP,
+    ]);
+    let request = ModelRequest::default();
+    let ids: Vec<_> = reply
+        .calls
+        .iter()
+        .map(|call| match call {
+            ReplyCall::Valid(call) => call.id.clone(),
+            ReplyCall::Invalid(call) => call.id.clone().unwrap(),
+        })
+        .collect();
+    assert_eq!(ids, [request.call_id(0), "x".into(), request.call_id(2)]);
+}
+
+#[test]
+fn texts_append_and_usage_is_replaced() {
+    let usage = |output_tokens| {
+        Delta::Usage(Usage {
+            input_tokens: 3,
+            output_tokens,
+            estimated: false,
+        })
+    };
+    let reply = fold(&[
+        Delta::Model("m-2025".into()),
+        Delta::Reasoning("h".into()),
+        usage(1),
+        Delta::Text("a".into()),
+        Delta::Reasoning("m".into()),
+        Delta::Text("b".into()),
+        usage(2),
+        Delta::Finish(FinishReason::Stop),
+    ]);
+    assert_eq!(reply.content.text(), "ab");
+    assert_eq!(reply.reasoning.as_deref(), Some("hm"));
+    assert_eq!(reply.usage.map(|usage| usage.total_tokens()), Some(5));
+    assert_eq!(
+        (&*reply.model, reply.finish),
+        ("m-2025", FinishReason::Stop)
+    );
+}
+
+/// A recorded sequence: texts, calls with whole arguments, an end or none.
+fn recorded() -> impl Strategy<Value = Vec<Delta>> {
+    let delta = prop_oneof![
+        "[a-z 今天\\n]{0,12}".prop_map(Delta::Text),
+        "[a-z 今天]{0,6}".prop_map(Delta::Reasoning),
+        (0_u32..4, "[{}\":0-9今a-z]{0,16}")
+            .prop_map(|(index, arguments)| { call(index, &format!("c{index}"), "ls", &arguments) }),
+        (0_u32..4).prop_map(|index| call(index, &format!("c{index}"), "ls", r#"{"q":"今天"}"#)),
+    ];
+    let end = prop_oneof![Just(None), Just(Some(STOP)), Just(Some(LENGTH)),];
+    (proptest::collection::vec(delta, 0..8), end).prop_map(|(mut deltas, end)| {
+        deltas.extend(end);
+        deltas
+    })
+}
+
+/// Cuts a text where `cuts` say, between characters.
+fn cut(text: &str, cuts: &mut impl Iterator<Item = bool>) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for c in text.chars() {
+        if cuts.next().unwrap_or(false) {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(c);
+        }
+    }
+    parts
+}
+
+fn rechunked(deltas: &[Delta], cuts: &[bool]) -> Vec<Delta> {
+    let mut cuts = cuts.iter().copied().cycle();
+    let mut pieces = Vec::new();
+    for delta in deltas {
+        match delta {
+            Delta::Text(text) => pieces.extend(cut(text, &mut cuts).into_iter().map(Delta::Text)),
+            Delta::Reasoning(text) => {
+                pieces.extend(cut(text, &mut cuts).into_iter().map(Delta::Reasoning));
+            }
+            Delta::ToolCall(delta) => {
+                for (part, arguments) in cut(&delta.arguments, &mut cuts).into_iter().enumerate() {
+                    // Some providers repeat id and name in every piece, some send them once.
+                    let repeat = part == 0 || cuts.next().unwrap_or(false);
+                    pieces.push(Delta::ToolCall(ToolCallDelta {
+                        index: delta.index,
+                        id: delta.id.clone().filter(|_| repeat),
+                        name: delta.name.clone().filter(|_| repeat),
+                        arguments,
+                    }));
+                }
+            }
+            other => pieces.push(other.clone()),
+        }
+    }
+    pieces
+}
+
+proptest! {
+    #[test]
+    fn any_chunking_gives_the_same_reply(
+        deltas in recorded(),
+        cuts in proptest::collection::vec(any::<bool>(), 1..40),
+    ) {
+        prop_assert_eq!(fold(&rechunked(&deltas, &cuts)), fold(&deltas));
+    }
+}

@@ -1,0 +1,175 @@
+//! What a model answers.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tine_engine::message::{Content, InvalidToolCall, Message, ToolCall};
+use tine_engine::value::{Map, Value};
+
+/// A whole reply of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelReply {
+    /// What the model says.
+    pub content: Content,
+    /// What it thought before, if the provider shows it.
+    pub reasoning: Option<Arc<str>>,
+    /// The tools it calls, in its order.
+    pub calls: Vec<ReplyCall>,
+    /// What it cost, if that is known.
+    pub usage: Option<Usage>,
+    /// Why it ends here.
+    pub finish: FinishReason,
+    /// The model that answered.
+    pub model: Arc<str>,
+}
+
+/// A call of a tool in a reply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReplyCall {
+    /// It can be executed: its arguments are a JSON object.
+    Valid(ToolCall),
+    /// It can not: its arguments are something else, or were cut off. It has an id, so that it can be answered.
+    Invalid(InvalidToolCall),
+}
+
+/// Tokens of one request and its reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the request.
+    pub input_tokens: u64,
+    /// Tokens of the reply.
+    pub output_tokens: u64,
+    /// Whether the numbers are guessed from the length of the texts, because no provider counted.
+    #[serde(default)]
+    pub estimated: bool,
+}
+
+impl Usage {
+    /// Both together.
+    #[must_use]
+    pub fn total_tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+/// Why a reply ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// The model has said what it had to say.
+    Stop,
+    /// It waits for the results of its calls.
+    ToolCalls,
+    /// It reached the most tokens of a reply.
+    Length,
+    /// The provider stopped it.
+    ContentFilter,
+    /// The stream broke off without saying why.
+    Incomplete,
+}
+
+impl FinishReason {
+    /// Whether the reply may miss its end.
+    #[must_use]
+    pub fn is_cut_off(self) -> bool {
+        matches!(self, Self::Length | Self::ContentFilter | Self::Incomplete)
+    }
+
+    /// The name, as metadata shows it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::ToolCalls => "tool_calls",
+            Self::Length => "length",
+            Self::ContentFilter => "content_filter",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+impl ModelReply {
+    /// Turns the reply into the message that the conversation keeps.
+    ///
+    /// Reasoning goes to `additional_kwargs.reasoning_content`; finish reason and model to `response_metadata`, with
+    /// `usage_estimated: true` there if nobody counted the tokens.
+    #[must_use]
+    pub fn into_message(self) -> Message {
+        let mut message = Message::ai("");
+        message.content = self.content;
+        for call in self.calls {
+            match call {
+                ReplyCall::Valid(call) => message.tool_calls.push(call),
+                ReplyCall::Invalid(call) => message.invalid_tool_calls.push(call),
+            }
+        }
+        message.additional_kwargs = self
+            .reasoning
+            .map(|text| Value::from_pairs([("reasoning_content", Value::Text(text))]));
+        let mut metadata = Map::from([
+            ("finish_reason".into(), self.finish.name().into()),
+            ("model_name".into(), Value::Text(self.model)),
+        ]);
+        if let Some(usage) = self.usage {
+            message.usage_metadata = Some(Value::from_pairs(
+                [
+                    ("input_tokens", usage.input_tokens),
+                    ("output_tokens", usage.output_tokens),
+                    ("total_tokens", usage.total_tokens()),
+                ]
+                .map(|(key, count)| (key, Value::from(count))),
+            ));
+            if usage.estimated {
+                metadata.insert("usage_estimated".into(), true.into());
+            }
+        }
+        message.response_metadata = Some(metadata.into());
+        message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_reply_becomes_a_message_in_langchains_json() {
+        let reply = ModelReply {
+            content: "好".into(),
+            reasoning: Some("hm".into()),
+            calls: vec![
+                ReplyCall::Invalid(InvalidToolCall {
+                    name: Some("ls".into()),
+                    args: Some("{".into()),
+                    id: Some("c1".into()),
+                    error: Some("cut off".into()),
+                }),
+                ReplyCall::Valid(ToolCall {
+                    name: "ls".into(),
+                    args: Value::map(),
+                    id: "c2".into(),
+                }),
+            ],
+            usage: Some(Usage {
+                input_tokens: 7,
+                output_tokens: 2,
+                estimated: true,
+            }),
+            finish: FinishReason::Length,
+            model: "m1".into(),
+        };
+        assert_eq!(
+            reply.into_message().to_value().unwrap().to_json(),
+            json!({
+                "type": "ai",
+                "content": "好",
+                "tool_calls": [{"name": "ls", "args": {}, "id": "c2"}],
+                "invalid_tool_calls": [{"name": "ls", "args": "{", "id": "c1", "error": "cut off"}],
+                "additional_kwargs": {"reasoning_content": "hm"},
+                "usage_metadata": {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9},
+                "response_metadata": {"finish_reason": "length", "model_name": "m1", "usage_estimated": true},
+            })
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! What the templates of a script see of a request.
+
+use crate::request::ModelRequest;
+use minijinja::value::{Serde, Value};
+use std::collections::BTreeMap;
+use tine_engine::Message;
+use tine_engine::message::{Role, ToolStatus};
+
+/// The names that every script has.
+pub(super) const GIVEN: [&str; 5] = ["messages", "tools", "user_text", "results", "errors"];
+
+/// The values of these names for one request.
+///
+/// `messages` costs as much as the conversation is long, so it is made only for scripts that use it.
+pub(super) fn given(request: &ModelRequest, with_messages: bool) -> BTreeMap<String, Value> {
+    let last = request
+        .messages
+        .iter()
+        .rposition(|message| message.role == Role::Human);
+    let user_text = last
+        .and_then(|at| request.messages.get(at))
+        .map(|message| message.content.text())
+        .unwrap_or_default();
+    let turn = request
+        .messages
+        .get(last.unwrap_or(0)..)
+        .unwrap_or_default();
+    let (results, errors) = results(turn);
+    let mut names = BTreeMap::from([
+        ("user_text".to_owned(), Value::from(user_text)),
+        ("tools".to_owned(), Value::from(Serde(&request.tools))),
+        ("results".to_owned(), look_up(results)),
+        ("errors".to_owned(), look_up(errors)),
+    ]);
+    if with_messages {
+        names.insert("messages".to_owned(), Value::from(Serde(&request.messages)));
+    }
+    names
+}
+
+type ByTool = BTreeMap<String, Vec<Value>>;
+
+/// The results of the tool calls in `turn` by tool, in order: those that went well, and the texts of the others.
+fn results(turn: &[Message]) -> (ByTool, ByTool) {
+    let mut called = BTreeMap::new();
+    let (mut results, mut errors) = (ByTool::new(), ByTool::new());
+    for message in turn {
+        for call in &message.tool_calls {
+            called.insert(&call.id, &call.name);
+        }
+        for call in &message.invalid_tool_calls {
+            if let (Some(id), Some(name)) = (&call.id, &call.name) {
+                called.insert(id, name);
+            }
+        }
+        if message.role != Role::Tool {
+            continue;
+        }
+        // The call says which tool it was; the name of the message is there for messages that came without it.
+        let by_call = message.tool_call_id.as_ref().and_then(|id| called.get(id));
+        let Some(tool) = by_call.copied().or(message.name.as_ref()) else {
+            continue;
+        };
+        let text = message.content.text();
+        if message.status == Some(ToolStatus::Error) {
+            errors
+                .entry(tool.to_string())
+                .or_default()
+                .push(text.into());
+        } else {
+            let result = serde_json::from_str::<tine_engine::Value>(&text)
+                .map_or_else(|_| Value::from(text), |json| Value::from(Serde(&json)));
+            results.entry(tool.to_string()).or_default().push(result);
+        }
+    }
+    (results, errors)
+}
+
+/// A function that gives the list of a tool, empty if there is none.
+fn look_up(by_tool: ByTool) -> Value {
+    let by_tool: BTreeMap<String, Value> = by_tool
+        .into_iter()
+        .map(|(tool, list)| (tool, Value::from(list)))
+        .collect();
+    Value::from_function(move |tool: &str| {
+        by_tool
+            .get(tool)
+            .cloned()
+            .unwrap_or_else(|| Value::from(Vec::<Value>::new()))
+    })
+}
