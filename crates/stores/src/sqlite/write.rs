@@ -126,34 +126,40 @@ impl Writer {
         })
     }
 
+    fn parent(
+        &self,
+        connection: &Connection,
+        graph: i64,
+        advance: &Advance,
+    ) -> Result<Option<Place>, Fault> {
+        let Some(id) = advance.parent else {
+            return Ok(None);
+        };
+        let place = read::place(connection, graph, id)?;
+        place.map(Some).ok_or_else(|| self.unknown(id))
+    }
+
+    /// Stores a checkpoint, which becomes the head of its graph.
     fn store(
         &self,
         connection: &Connection,
         graph: &mut Graph,
         advance: &Advance,
     ) -> Result<(), Fault> {
-        let (parent, newest) = match &graph.head {
-            Some(head) if advance.parent == Some(head.id) => (Some(head.place), Some(head.place)),
-            _ => {
-                let parent = advance.parent.map(|id| {
-                    read::place(connection, graph.number, id)?.ok_or_else(|| self.unknown(id))
-                });
-                (parent.transpose()?, read::newest(connection, graph.number)?)
-            }
+        let head = graph.head.take();
+        let (parent, newest, tracks) = match head.filter(|head| advance.parent == Some(head.id)) {
+            Some(head) => (Some(head.place), Some(head.place), head.tracks),
+            None => (
+                self.parent(connection, graph.number, advance)?,
+                read::newest(connection, graph.number)?,
+                BTreeMap::new(),
+            ),
         };
-        let (number, first_effect) = connection
-            .prepare_cached(
-                "SELECT (SELECT coalesce(max(number), 0) + 1 FROM checkpoint),
-                        (SELECT coalesce(max(number), 0) + 1 FROM effect)",
-            )?
-            .query_row([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
-        let goes_on = match parent {
-            Some(parent) => is_tip(connection, graph.number, parent, newest)?,
-            None => false,
+        let (number, first_effect) = next_numbers(connection)?;
+        let branch = match parent {
+            Some(parent) if is_tip(connection, graph.number, parent, newest)? => parent.branch,
+            _ => number,
         };
-        let branch = parent
-            .filter(|_| goes_on)
-            .map_or(number, |parent| parent.branch);
         let place = Place {
             number,
             sequence: newest.map_or(0, |newest| newest.sequence + 1),
@@ -167,16 +173,11 @@ impl Writer {
             first_effect,
             advance,
         )?;
-        let mut head = match graph.head.take() {
-            Some(head) if advance.parent == Some(head.id) => head,
-            _ => Head {
-                id: advance.id,
-                place,
-                tracks: BTreeMap::new(),
-            },
+        let mut head = Head {
+            id: advance.id,
+            place,
+            tracks,
         };
-        head.id = advance.id;
-        head.place = place;
         for (number, changed) in (first_effect..).zip(changed(advance)) {
             store_effects(connection, graph, &mut head, number, changed)?;
         }
@@ -188,6 +189,15 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+/// The numbers of the next checkpoint and of its first effect.
+fn next_numbers(connection: &Connection) -> Result<(i64, i64), Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT (SELECT coalesce(max(number), 0) + 1 FROM checkpoint),
+                (SELECT coalesce(max(number), 0) + 1 FROM effect)",
+    )?;
+    Ok(statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
 /// The channels that have changed.
