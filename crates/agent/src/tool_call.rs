@@ -65,20 +65,18 @@ impl Caller {
         let journal = Call::new(key, &input).keyed_by_input();
         let tool = self.tools.get(&call.name);
         let effects = tool.map_or(Effects::ReadOnly, |tool| effects(tool, &call));
-        let known = cx.known_result(&journal, effects)?;
-        let known = known.map(|stored| {
-            if stored.is_null() {
-                Ok(skipped())
-            } else {
-                from_value(&stored)
-            }
-        });
+        let known = match cx.known_result(&journal, effects) {
+            Ok(None) => None,
+            Ok(Some(stored)) if stored.is_null() => Some(skipped()),
+            Ok(Some(stored)) => Some(from_value(&stored)?),
+            Err(error) => return Err(error),
+        };
         Ok(Planned {
             call,
             tool,
             journal,
             effects,
-            known: known.transpose()?,
+            known,
         })
     }
 

@@ -97,7 +97,13 @@ mod tests {
         for value in [
             Value::from("\0 \u{1F98C} \u{FFFF} \u{2028} \\\" [[["),
             Value::from_json(serde_json::json!([
-                0.1, 1e-7, 5e-324, 1.7976931348623157e308, 2.2250738585072014e-308, -0.0, 1.0
+                0.1,
+                1e-7,
+                5e-324,
+                1.7976931348623157e308,
+                2.2250738585072014e-308,
+                -0.0,
+                1.0
             ])),
             Value::from_json(serde_json::json!([i64::MIN, u64::MAX, {"": null}])),
             nested(MAX_DEPTH),

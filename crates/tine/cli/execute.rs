@@ -277,7 +277,7 @@ fn tell(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told) -> Status {
         let file = cx.env.shown(&job.notes.setup.graph);
         let message = format!("{file}: the run took longer than its `limits.deadline`");
         print_error(&mut cx.stderr, &message, &[go_on(job)]);
-    } else if matches!(status, Status::Cancelled) {
+    } else if status == Status::Cancelled && !cx.stdout.closed() {
         print_error(&mut cx.stderr, "the run was cancelled", &[go_on(job)]);
     }
     status

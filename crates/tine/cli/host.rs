@@ -27,13 +27,11 @@ pub(crate) struct Host {
 impl Host {
     /// Reads the configuration and makes everything that it names.
     pub(crate) fn open(cx: &Cx, setup: &Setup) -> Result<Self, Failure> {
-        let config = configure(&setup.config, &setup.set)?;
-        let mut scene = Scene::default();
+        let config = configure(Path::new(&cx.env.shown(&setup.config)), &setup.set)?;
         let options = setup.options.iter().map(|option| option.name().to_owned());
         let options: Map<String, serde_json::Value> =
             options.map(|name| (name, true.into())).collect();
-        scene.non_interactive = false;
-        let (toolbox, _) = assemble(&config, &extensions(cx), &scene)?;
+        let (toolbox, _) = assemble(&config, &extensions(cx), &Scene::default())?;
         let home = Arc::new(Home::open(&cx.env.home)?);
         let folders = home.clone();
         let (models, unusable) = models(cx, &config)?;
@@ -80,7 +78,7 @@ impl Host {
                 )),
                 None => failure,
             };
-            self.unusable.iter().fold(failure, Failure::hint_ref)
+            self.unusable.iter().fold(failure, |failure, reason| failure.hint(reason.as_str()))
         })
     }
 
@@ -92,12 +90,6 @@ impl Host {
         registry: &Registry,
     ) -> (Option<Outline>, Diagnostics) {
         tine::graphfile::check(name, text, &Beside::new(path), registry)
-    }
-}
-
-impl Failure {
-    fn hint_ref(self, hint: &String) -> Self {
-        self.hint(hint)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::event::ChannelWrite;
 use crate::interrupt::{Interrupt, Slot};
 use crate::value::Value;
 use crate::world::Id;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 
 /// One record at a checkpoint.
@@ -68,7 +68,17 @@ pub struct CallRecord {
     /// A hash of what the call was given.
     pub input: u64,
     /// The result; `None` as long as the call is only known to have started.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
     pub result: Option<Value>,
+}
+
+/// What is there is a result, also if it is null: a call that gave null is done.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// Names a record within its checkpoint: putting one with the key of another replaces it.
@@ -78,6 +88,16 @@ pub struct RecordKey {
     pub task: Arc<str>,
     /// The kind, and what tells records of the kind apart: `done`, `call/<key>`, `asked/<call>/<ordinal>`, ...
     pub name: String,
+}
+
+impl RecordKey {
+    /// The names of a question and of its answer.
+    pub(crate) fn question(task: &Arc<str>, slot: &Slot) -> [Self; 2] {
+        ["asked", "answered"].map(|what| Self {
+            task: task.clone(),
+            name: format!("{what}/{}/{}", slot.call, slot.ordinal),
+        })
+    }
 }
 
 impl Record {
@@ -122,6 +142,28 @@ impl RecordOp {
                 }
                 Self::Remove(key) => records.retain(|known| known.key() != key),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_gave_null_is_done() {
+        for (result, json) in [
+            (None, r#"{"key":"k","input":1}"#),
+            (Some(Value::Null), r#"{"key":"k","input":1,"result":null}"#),
+            (Some(1.into()), r#"{"key":"k","input":1,"result":1}"#),
+        ] {
+            let call = CallRecord {
+                key: "k".into(),
+                input: 1,
+                result,
+            };
+            assert_eq!(serde_json::to_string(&call).unwrap(), json);
+            assert_eq!(serde_json::from_str::<CallRecord>(json).unwrap(), call);
         }
     }
 }

@@ -103,7 +103,7 @@ pub(crate) struct TaskCx {
     pub(crate) step: i64,
     pub(crate) remaining: u64,
     pub(crate) now: Timestamp,
-    answers: BTreeMap<Slot, Value>,
+    answers: Mutex<BTreeMap<Slot, Value>>,
     calls: Mutex<BTreeMap<Arc<str>, CallRecord>>,
     attempt: Mutex<Attempt>,
 }
@@ -162,7 +162,7 @@ impl TaskCx {
             step: info.step,
             remaining: info.remaining,
             now: info.now,
-            answers: recorded.answers,
+            answers: Mutex::new(recorded.answers),
             calls: Mutex::new(recorded.calls),
             attempt: Mutex::new(Attempt::default()),
         }
@@ -212,8 +212,33 @@ impl TaskCx {
         }
     }
 
+    fn answers(&self) -> MutexGuard<'_, BTreeMap<Slot, Value>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn answer(&self, slot: &Slot) -> Option<Value> {
-        self.answers.get(slot).cloned()
+        self.answers().get(slot).cloned()
+    }
+
+    /// Where this call, or the question about it, was answered.
+    pub(crate) fn answered(&self, asker: &str) -> Vec<Slot> {
+        let answers = self.answers();
+        let own = answers.keys().filter(|slot| &*slot.call == asker);
+        own.cloned().collect()
+    }
+
+    /// Forgets an answer, so that the question is asked again.
+    pub(crate) fn forget_answer(&self, slot: &Slot) {
+        self.answers().remove(slot);
+    }
+
+    /// Questions about unknown outcomes whose answer was to give the call up. They are open again once the task failed.
+    pub(crate) fn given_up(&self) -> Vec<Slot> {
+        let answers = self.answers();
+        let up = answers
+            .iter()
+            .filter(|(slot, answer)| slot.call.ends_with('?') && answer.as_str() == Some("fail"));
+        up.map(|(slot, _)| slot.clone()).collect()
     }
 
     pub(crate) fn ask(&self, number: u32, asked: Asked) {

@@ -1,6 +1,6 @@
 //! Journaled calls: work inside a task that is not done again once it has finished.
 
-use crate::checkpoint::{CallRecord, Record, RecordKind, RecordOp};
+use crate::checkpoint::{CallRecord, Record, RecordKey, RecordKind, RecordOp};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError, StoreError};
 use crate::value::Value;
@@ -158,7 +158,7 @@ impl NodeCx {
             ("options", vec!["retry", "skip", "fail"].into()),
         ]);
         let asker = Self {
-            call: Some(format!("{}?", call.key).into()),
+            call: Some(asker(call).into()),
             ..self.clone()
         };
         loop {
@@ -183,8 +183,17 @@ impl NodeCx {
     /// # Errors
     /// If the record could not be made durable.
     pub async fn start_calls(&self, calls: &[Call]) -> Result<(), NodeError> {
-        self.record_calls(calls.iter().map(|call| call.record(None)).collect())
-            .await
+        let task = &self.task;
+        let mut ops = Vec::new();
+        for call in calls {
+            // An answer about an earlier start says nothing about this one.
+            for slot in task.answered(&asker(call)) {
+                task.forget_answer(&slot);
+                ops.extend(RecordKey::question(&task.path, &slot).map(RecordOp::Remove));
+            }
+        }
+        let starts = calls.iter().map(|call| call.record(None)).collect();
+        self.record_calls(ops, starts).await
     }
 
     /// Records the result of a call. Nobody may be told of it before this has returned.
@@ -192,7 +201,7 @@ impl NodeCx {
     /// # Errors
     /// If the record could not be made durable.
     pub async fn finish_call(&self, call: &Call, result: &Value) -> Result<(), NodeError> {
-        self.record_calls(vec![call.record(Some(result.clone()))])
+        self.record_calls(Vec::new(), vec![call.record(Some(result.clone()))])
             .await
     }
 
@@ -216,16 +225,17 @@ impl NodeCx {
         Ok(())
     }
 
-    async fn record_calls(&self, calls: Vec<CallRecord>) -> Result<(), NodeError> {
-        let ops = calls
-            .iter()
-            .map(|call| {
-                RecordOp::Put(Record {
-                    task: self.task.path.clone(),
-                    kind: RecordKind::Call(call.clone()),
-                })
+    async fn record_calls(
+        &self,
+        mut ops: Vec<RecordOp>,
+        calls: Vec<CallRecord>,
+    ) -> Result<(), NodeError> {
+        ops.extend(calls.iter().map(|call| {
+            RecordOp::Put(Record {
+                task: self.task.path.clone(),
+                kind: RecordKind::Call(call.clone()),
             })
-            .collect();
+        }));
         let stored = self.run_cx().record(self.task.checkpoint, ops).await;
         stored.map_err(store_error)?;
         self.task.note_calls(calls);
@@ -240,6 +250,11 @@ impl NodeCx {
             ..self.clone()
         }
     }
+}
+
+/// Who asks about the unknown outcome of a call.
+fn asker(call: &Call) -> String {
+    format!("{}?", call.key)
 }
 
 fn store_error(error: StoreError) -> NodeError {

@@ -15,7 +15,7 @@ pub use child::{ChildMemory, Subgraph};
 pub use inspect::{Pending, Snapshot};
 pub use journal::{Call, Effects};
 pub(crate) use open::open_questions;
-pub use options::{Durability, Exit, Input, InputPolicy, Outcome, RunOptions};
+pub use options::{Exit, Input, InputPolicy, Outcome, RunOptions};
 
 use crate::checkpoint::{Checkpointer, Scope, ThreadKey};
 use crate::error::RunError;

@@ -7,7 +7,7 @@ use crate::graph::Breakpoints;
 use crate::interrupt::{Interrupt, Resume};
 use crate::value::Map;
 use crate::world::Id;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -52,15 +52,6 @@ pub enum InputPolicy {
     Reject,
     /// Drop them.
     Ignore,
-}
-
-/// When checkpoints become durable. Journaled calls and answers always are before anyone is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Durability {
-    /// Before the next step begins.
-    #[default]
-    Sync,
 }
 
 /// How an invocation is run.

@@ -426,7 +426,14 @@ pub(crate) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<Record
             });
             std::iter::once(recovered).chain(asked).collect()
         }
-        TaskEnd::Failed(error) => vec![put(RecordKind::Failed(error.clone()))],
+        TaskEnd::Failed(error) => {
+            let reopened = cx.given_up().into_iter().map(|slot| {
+                let [_, answer] = RecordKey::question(&cx.path, &slot);
+                RecordOp::Remove(answer)
+            });
+            let failed = put(RecordKind::Failed(error.clone()));
+            std::iter::once(failed).chain(reopened).collect()
+        }
     }
 }
 

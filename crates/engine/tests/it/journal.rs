@@ -142,6 +142,29 @@ fn an_unknown_outcome_is_asked_about() {
     insta::assert_snapshot!(check("what?"), @"interrupted after 1: {}");
 }
 
+#[test]
+fn a_call_that_was_given_up_is_asked_about_again() {
+    let (calls, _) = torn(Effects::Effectful);
+    let failed = calls.scene.invoke(answer("fail")).unwrap();
+    assert_eq!(failed.exit.name(), "failed");
+    let asked = calls.scene.invoke(Input::Continue).unwrap();
+    assert_eq!(asked.exit.name(), "interrupted");
+    let done = calls.scene.invoke(answer("retry")).unwrap();
+    assert_eq!((done.exit.name(), calls.done()), ("done", 2));
+}
+
+#[test]
+fn an_answer_speaks_of_one_start_only() {
+    let (calls, _) = torn(Effects::Effectful);
+    let run = calls.scene.run(answer("retry"), RunOptions::default());
+    assert!(poll_until(run, 100, || calls.done() == 2).is_none());
+    // Torn again after the second start: that one is as unknown as the first was.
+    let asked = calls.scene.invoke(Input::Continue).unwrap();
+    assert_eq!(asked.exit.name(), "interrupted");
+    let done = calls.scene.invoke(answer("skip")).unwrap();
+    assert_eq!((done.exit.name(), calls.done()), ("done", 2));
+}
+
 /// Makes calls with these keys and inputs, one after the other, twice over if the first time fails.
 fn check_keys(calls: fn(attempt: u32) -> Vec<Call>) -> String {
     let mut graph = Graph::builder("keys");

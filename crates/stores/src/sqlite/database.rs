@@ -3,6 +3,7 @@
 use super::fault::Fault;
 use super::lease;
 use super::{SqliteOptions, Synchronous};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::ffi::OsString;
 use std::fs;
@@ -20,6 +21,9 @@ const MIGRATIONS: [&str; 1] = [include_str!("migrations/1_threads.sql")];
 
 /// The newest schema version known here.
 const SCHEMA: i64 = MIGRATIONS.len() as i64;
+
+/// The smallest page that SQLite knows, in bytes.
+const SHORTEST: u64 = 512;
 
 /// How many idle reading connections are kept.
 const IDLE_READERS: usize = 4;
@@ -45,6 +49,14 @@ impl Database {
             message: error.to_string(),
         };
         let path = locate(path).map_err(failed)?;
+        // SQLite takes a file this short for an empty one, and would write over it.
+        let length = fs::metadata(&path).map_err(failed)?.len();
+        if (1..SHORTEST).contains(&length) {
+            return Err(StoreError::Damaged {
+                place: path.display().to_string(),
+                message: "it is not a SQLite database".to_owned(),
+            });
+        }
         let mut locks = OsString::from(&path);
         locks.push(".locks");
         let locks = PathBuf::from(locks);
@@ -142,6 +154,8 @@ fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection, Fault> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(options.busy_timeout)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Otherwise each statement is planned anew when its arguments change, which takes longer than running it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
@@ -209,7 +223,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction, path)?;
     let done = usize::try_from(found)
-        .map_err(|_| Fault::damaged("its schema version", format_args!("it is {found}")))?;
+        .map_err(|_| Fault::damaged("its schema version", &format_args!("it is {found}")))?;
     for migration in &MIGRATIONS[done..] {
         transaction.execute_batch(migration)?;
     }

@@ -2,6 +2,7 @@
 
 use crate::json::JsonError;
 use rusqlite::ErrorCode;
+use std::fmt::Display;
 use std::path::Path;
 use tine_engine::StoreError;
 use tine_engine::channel::EffectError;
@@ -22,7 +23,7 @@ pub(super) enum Fault {
 
 impl Fault {
     /// A stored row that makes no sense.
-    pub(super) fn damaged(what: impl Into<String>, message: impl ToString) -> Self {
+    pub(super) fn damaged(what: impl Into<String>, message: &dyn Display) -> Self {
         Self::Damaged {
             what: what.into(),
             message: message.to_string(),

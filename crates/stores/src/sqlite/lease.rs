@@ -46,7 +46,7 @@ impl Lease {
             }
             // The last holder may have removed the file after it was opened here; then the lock is on a file that
             // nobody else will find.
-            if !is_at(&file, &path) {
+            if !is_at(&file, &path).map_err(failed)? {
                 continue;
             }
             file.set_len(0)
@@ -62,7 +62,7 @@ impl Drop for Lease {
         // Where the identity of a file can not be told, removing it would race with the next holder.
         if cfg!(unix) {
             // A file that stays is only untidy.
-            let _ = fs::remove_file(&self.path);
+            drop(fs::remove_file(&self.path));
         }
     }
 }
@@ -127,17 +127,19 @@ fn holder(file: &mut File) -> String {
 }
 
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(held), Ok(found)) => (held.dev(), held.ino()) == (found.dev(), found.ino()),
-        _ => false,
+    let held = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(found) => Ok((held.dev(), held.ino()) == (found.dev(), found.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
 #[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
-    true
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -149,7 +151,18 @@ mod tests {
     fn any_id_is_only_a_name() {
         let long = "文".repeat(10_000);
         let ids = [
-            "", ".", "..", "../../x", "/etc/passwd", "a\0b", "CON", "\u{1F98C}", "a", "A", "a ", &long,
+            "",
+            ".",
+            "..",
+            "../../x",
+            "/etc/passwd",
+            "a\0b",
+            "CON",
+            "\u{1F98C}",
+            "a",
+            "A",
+            "a ",
+            &long,
         ];
         let mut names: Vec<String> = ids
             .iter()
@@ -157,7 +170,10 @@ mod tests {
             .collect();
         for name in &names {
             assert!(name.len() < 100 && name.is_ascii(), "{name}");
-            assert!(!name.contains(['/', '\\', '\0']) && !name.starts_with('.'), "{name}");
+            assert!(
+                !name.contains(['/', '\\', '\0']) && !name.starts_with('.'),
+                "{name}"
+            );
         }
         names.sort();
         names.dedup_by_key(|name| name.to_lowercase());

@@ -24,7 +24,7 @@ use write::Writer;
 /// When a commit is safe from what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
-    /// A commit outlives the death of the process, and takes some 50 microseconds. After a power cut the last commits
+    /// A commit outlives the death of the process, and takes tens of microseconds. After a power cut the last commits
     /// may be missing, never half of one.
     #[default]
     Normal,
@@ -37,7 +37,8 @@ pub enum Synchronous {
 pub struct SqliteOptions {
     /// When a commit is safe from what.
     pub synchronous: Synchronous,
-    /// How long a commit waits while another process writes to the file.
+    /// How long a commit waits, and its thread with it, while another process writes to the file. Processes that use
+    /// this crate write for microseconds at a time.
     pub busy_timeout: Duration,
 }
 
@@ -65,7 +66,7 @@ impl Default for SqliteOptions {
 /// at once on the caller's thread: a commit takes less time than handing it to another thread and back, it can not be
 /// dropped half-way, and the order of a run's tasks does not depend on a pool of threads. What reads across a whole
 /// thread or across threads (`history`, `thread`, `threads`, `delete`) goes to tokio's blocking pool, if there is a
-/// runtime. Writers share one connection; each reader has its own and waits for no writer.
+/// runtime. Writers share one connection, one commit at a time; each reader has its own and waits for no writer.
 #[derive(Clone, Debug)]
 pub struct SqliteCheckpointer {
     database: Arc<Database>,

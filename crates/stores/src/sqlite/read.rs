@@ -98,7 +98,7 @@ pub(super) fn line(connection: &Connection, end: Place) -> Result<Vec<Stretch>, 
         if parent >= branch {
             return Err(Fault::damaged(
                 format!("checkpoint number {branch}"),
-                format_args!("its parent is number {parent}, which is newer"),
+                &format_args!("its parent is number {parent}, which is newer"),
             ));
         }
         branch = branch_of.query_row([parent], |row| row.get(0))?;
@@ -185,7 +185,7 @@ pub(super) fn load(
     };
     let stored = stored(connection, graph, place.sequence + 1, 1)?
         .pop()
-        .ok_or_else(|| Fault::damaged("a checkpoint", "its row is gone"))?;
+        .ok_or_else(|| Fault::damaged("a checkpoint", &"its row is gone"))?;
     let mut checkpoint = advanced(values(connection, graph, place)?, stored.advance)?;
     checkpoint.records = records(connection, place.number)?;
     Ok(Some(checkpoint))
@@ -249,16 +249,11 @@ fn place_of(connection: &Connection, number: i64) -> Result<Place, Fault> {
 fn advanced(values: Map, advance: Advance) -> Result<Checkpoint, Fault> {
     let id = advance.id;
     Checkpoint::advanced(values, advance)
-        .map_err(|error| Fault::damaged(format!("checkpoint `{id}`"), error))
+        .map_err(|error| Fault::damaged(format!("checkpoint `{id}`"), &error))
 }
 
 /// At most `limit` rows of checkpoints stored before the `end`th, the last ones, oldest first.
-fn stored(
-    connection: &Connection,
-    graph: i64,
-    end: i64,
-    limit: i64,
-) -> Result<Vec<Stored>, Fault> {
+fn stored(connection: &Connection, graph: i64, end: i64, limit: i64) -> Result<Vec<Stored>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT it.number, it.sequence, it.branch, it.parent, it.first_effect, it.effects,
                 it.id, parent.id, it.step, it.source, it.created, it.run, it.next, it.joins, it.deferred
@@ -274,7 +269,7 @@ fn stored(
         let parent: Option<i64> = row.get(3)?;
         let parent_id = row.get::<_, Option<[u8; 16]>>(7)?;
         if parent.is_some() && parent_id.is_none() {
-            return Err(Fault::damaged(what(), "its parent is missing"));
+            return Err(Fault::damaged(what(), &"its parent is missing"));
         }
         found.push(Stored {
             place: to_place(row)?,
@@ -285,8 +280,9 @@ fn stored(
                 id,
                 parent: parent_id.map(|id| Id(u128::from_be_bytes(id))),
                 step: row.get(8)?,
-                source: source_named(&source)
-                    .ok_or_else(|| Fault::damaged(what(), format_args!("it is of source `{source}`")))?,
+                source: source_named(&source).ok_or_else(|| {
+                    Fault::damaged(what(), &format_args!("it is of source `{source}`"))
+                })?,
                 created: Timestamp(row.get::<_, i64>(10)?.cast_unsigned()),
                 run: Id(u128::from_be_bytes(row.get(11)?)),
                 effects: Vec::new(),
@@ -315,7 +311,7 @@ fn effects(
     while let Some(row) = rows.next()? {
         let channel = names
             .get(&row.get(0)?)
-            .ok_or_else(|| Fault::damaged(what(), "it changes a channel that is missing"))?;
+            .ok_or_else(|| Fault::damaged(what(), &"it changes a channel that is missing"))?;
         let effects = parse(string(row, 1)?, what)?;
         found.push(ChannelEffects {
             channel: channel.clone(),
@@ -323,7 +319,7 @@ fn effects(
         });
     }
     if found.len() as i64 != stored.effects {
-        return Err(Fault::damaged(what(), "some of its changes are missing"));
+        return Err(Fault::damaged(what(), &"some of its changes are missing"));
     }
     Ok(found)
 }
@@ -335,9 +331,7 @@ fn records(connection: &Connection, checkpoint: i64) -> Result<Vec<Record>, Faul
     let mut records = Vec::new();
     while let Some(row) = rows.next()? {
         let task: Arc<str> = row.get(0)?;
-        let kind = parse(string(row, 1)?, || {
-            format!("a record of task `{task}`")
-        })?;
+        let kind = parse(string(row, 1)?, || format!("a record of task `{task}`"))?;
         records.push(Record { task, kind });
     }
     Ok(records)
@@ -395,7 +389,9 @@ pub(super) fn source_name(source: Source) -> &'static str {
 
 fn source_named(name: &str) -> Option<Source> {
     let sources = [Source::Input, Source::Loop, Source::Update, Source::Fork];
-    sources.into_iter().find(|source| source_name(*source) == name)
+    sources
+        .into_iter()
+        .find(|source| source_name(*source) == name)
 }
 
 fn string<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, Fault> {
@@ -411,7 +407,7 @@ fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<Option<&'a str>, Fault> {
 }
 
 fn parse<T: DeserializeOwned>(json: &str, what: impl Fn() -> String) -> Result<T, Fault> {
-    json::decode(json).map_err(|error| Fault::damaged(what(), error))
+    json::decode(json).map_err(|error| Fault::damaged(what(), &error))
 }
 
 fn parse_or_default<T: DeserializeOwned + Default>(

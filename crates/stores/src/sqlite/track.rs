@@ -133,7 +133,7 @@ mod tests {
         let due = due(Track::of_snapshot(Some(Value::list())), 10_000, |row| {
             Effect::Append(row.into())
         });
-        assert_eq!(due, [256, 512, 1024, 2048, 4096, 8192]);
+        assert_eq!(due, [256, 512, 1023, 2045, 4089, 8177]);
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         let due = due(Track::of_snapshot(Some(list)), 40, |row| {
             Effect::Replace(row % 10, "y".repeat(100).into())
         });
-        assert_eq!(due, [10, 20, 30, 40]);
+        assert_eq!(due, [11, 22, 33]);
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
         let due = due(Track::of_snapshot(Some(map)), 100, |row| {
             Effect::RemoveKey((row - 1).to_string().into())
         });
-        assert_eq!(due, [50, 75, 87, 94, 97, 99, 100]);
+        assert_eq!(due, [50, 75, 88, 94, 97, 99, 100]);
     }
 
     #[test]

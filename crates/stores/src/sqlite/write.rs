@@ -69,7 +69,10 @@ impl Writer {
     }
 
     /// Runs `work` in a write transaction, if the thread is still this writer's.
-    fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, StoreError> {
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
         self.database.write(&self.key, |connection| {
             let mut statement =
                 connection.prepare_cached("SELECT token FROM thread WHERE number = ?1")?;
@@ -123,52 +126,60 @@ impl Writer {
         })
     }
 
+    fn parent(
+        &self,
+        connection: &Connection,
+        graph: i64,
+        advance: &Advance,
+    ) -> Result<Option<Place>, Fault> {
+        let Some(id) = advance.parent else {
+            return Ok(None);
+        };
+        let place = read::place(connection, graph, id)?;
+        place.map(Some).ok_or_else(|| self.unknown(id))
+    }
+
+    /// Stores a checkpoint, which becomes the head of its graph.
     fn store(
         &self,
         connection: &Connection,
         graph: &mut Graph,
         advance: &Advance,
     ) -> Result<(), Fault> {
-        let (parent, newest) = match &graph.head {
-            Some(head) if advance.parent == Some(head.id) => (Some(head.place), Some(head.place)),
-            _ => {
-                let parent = advance.parent.map(|id| {
-                    read::place(connection, graph.number, id)?.ok_or_else(|| self.unknown(id))
-                });
-                (parent.transpose()?, read::newest(connection, graph.number)?)
-            }
+        let head = graph.head.take();
+        let (parent, newest, tracks) = match head.filter(|head| advance.parent == Some(head.id)) {
+            Some(head) => (Some(head.place), Some(head.place), head.tracks),
+            None => (
+                self.parent(connection, graph.number, advance)?,
+                read::newest(connection, graph.number)?,
+                BTreeMap::new(),
+            ),
         };
-        let (number, first_effect) = connection
-            .prepare_cached(
-                "SELECT (SELECT coalesce(max(number), 0) + 1 FROM checkpoint),
-                        (SELECT coalesce(max(number), 0) + 1 FROM effect)",
-            )?
-            .query_row([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
-        let goes_on = match parent {
-            Some(parent) => is_tip(connection, graph.number, parent, newest)?,
-            None => false,
+        let (number, first_effect) = next_numbers(connection)?;
+        let branch = match parent {
+            Some(parent) if is_tip(connection, graph.number, parent, newest)? => parent.branch,
+            _ => number,
         };
-        let branch = parent.filter(|_| goes_on).map_or(number, |parent| parent.branch);
         let place = Place {
             number,
             sequence: newest.map_or(0, |newest| newest.sequence + 1),
             branch,
         };
-        insert_checkpoint(connection, graph.number, place, parent, first_effect, advance)?;
-        let mut head = match graph.head.take() {
-            Some(head) if advance.parent == Some(head.id) => head,
-            _ => Head {
-                id: advance.id,
-                place,
-                tracks: BTreeMap::new(),
-            },
+        insert_checkpoint(
+            connection,
+            graph.number,
+            place,
+            parent,
+            first_effect,
+            advance,
+        )?;
+        let mut head = Head {
+            id: advance.id,
+            place,
+            tracks,
         };
-        head.id = advance.id;
-        head.place = place;
-        let mut effect = first_effect;
-        for changed in advance.effects.iter().filter(|it| !it.effects.is_empty()) {
-            store_effects(connection, graph, &mut head, effect, changed)?;
-            effect += 1;
+        for (number, changed) in (first_effect..).zip(changed(advance)) {
+            store_effects(connection, graph, &mut head, number, changed)?;
         }
         graph.head = Some(head);
         if let Some(parent) = parent {
@@ -178,6 +189,21 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+/// The numbers of the next checkpoint and of its first effect.
+fn next_numbers(connection: &Connection) -> Result<(i64, i64), Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT (SELECT coalesce(max(number), 0) + 1 FROM checkpoint),
+                (SELECT coalesce(max(number), 0) + 1 FROM effect)",
+    )?;
+    Ok(statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+/// The channels that have changed.
+fn changed(advance: &Advance) -> impl Iterator<Item = &ChannelEffects> {
+    let all = advance.effects.iter();
+    all.filter(|channel| !channel.effects.is_empty())
 }
 
 /// Whether a checkpoint is the newest of its branch.
@@ -209,7 +235,6 @@ fn insert_checkpoint(
     first_effect: i64,
     advance: &Advance,
 ) -> Result<(), Fault> {
-    let effects = advance.effects.iter().filter(|it| !it.effects.is_empty());
     connection
         .prepare_cached(
             "INSERT INTO checkpoint (number, graph, sequence, branch, parent, id, step, source,
@@ -228,10 +253,14 @@ fn insert_checkpoint(
             advance.created.0.cast_signed(),
             advance.run.0.to_be_bytes(),
             first_effect,
-            effects.count() as i64,
+            changed(advance).count() as i64,
             unless_empty("what runs next", advance.next.is_empty(), &advance.next)?,
             unless_empty("the open joins", advance.joins.is_empty(), &advance.joins)?,
-            unless_empty("what is deferred", advance.deferred.is_empty(), &advance.deferred)?,
+            unless_empty(
+                "what is deferred",
+                advance.deferred.is_empty(),
+                &advance.deferred
+            )?,
         ])?;
     Ok(())
 }
@@ -323,7 +352,10 @@ fn store_record(connection: &Connection, checkpoint: i64, op: &RecordOp) -> Resu
         RecordOp::Put(record) => {
             let key = record.key();
             let kind = json::encode(&record.kind).map_err(|error| {
-                Fault::refused(format!("record `{}` of task `{}`", key.name, key.task), &error)
+                Fault::refused(
+                    format!("record `{}` of task `{}`", key.name, key.task),
+                    &error,
+                )
             })?;
             connection
                 .prepare_cached(
@@ -397,7 +429,7 @@ impl ThreadWriter for Writer {
                 |row| row.get(0),
             )?;
             let mut meta: Map =
-                json::decode(&known).map_err(|error| Fault::damaged(what, error))?;
+                json::decode(&known).map_err(|error| Fault::damaged(what, &error))?;
             meta.extend(entries);
             let meta = json::encode(&meta).map_err(|error| Fault::refused(what, &error))?;
             connection.execute(

@@ -209,14 +209,18 @@ impl Narration {
     }
 }
 
-/// Arguments in short: `query: "tea", max: 3`.
+/// Arguments in short: `query: "tea", max: 3`. Long ones, such as the content of a file, stand last: they are cut.
 fn arguments(args: Option<&Value>) -> String {
+    const LONG: usize = 60;
     match args {
-        Some(Value::Map(args)) => args
-            .iter()
-            .map(|(key, value)| format!("{key}: {}", value.to_canonical()))
-            .collect::<Vec<_>>()
-            .join(", "),
+        Some(Value::Map(args)) => {
+            let mut shown: Vec<String> = args
+                .iter()
+                .map(|(key, value)| format!("{key}: {}", value.to_canonical()))
+                .collect();
+            shown.sort_by_key(|argument| columns(argument) > LONG);
+            shown.join(", ")
+        }
         Some(other) => other.to_canonical(),
         None => String::new(),
     }

@@ -1,0 +1,18 @@
+//! What holds for every store, and what holds for SQLite.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    missing_docs
+)]
+
+mod contract;
+mod damage;
+mod growth;
+mod kit;
+mod processes;
+mod programs;
+mod runs;
+mod writers;
