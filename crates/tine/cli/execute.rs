@@ -181,9 +181,7 @@ async fn answer(
         .answers
         .iter()
         .map(|(interrupt, value)| (interrupt.id, value.clone()));
-    let outcome = runner
-        .invoke(thread, Resume::by_id(answers), first)
-        .await?;
+    let outcome = runner.invoke(thread, Resume::by_id(answers), first).await?;
     if !matches!(outcome.exit, Exit::Paused | Exit::Done) {
         return Ok(outcome);
     }
@@ -231,7 +229,11 @@ fn counting(listener: Arc<dyn Listener>, steps: Arc<AtomicU64>) -> Arc<dyn Liste
 }
 
 /// An artifact: as agents know it, and where it is.
-pub(crate) fn artifacts(host: &tine::tools::paths::Home, thread: &ThreadKey, values: &tine::engine::value::Map) -> Vec<(String, Option<String>)> {
+pub(crate) fn artifacts(
+    host: &tine::tools::paths::Home,
+    thread: &ThreadKey,
+    values: &tine::engine::value::Map,
+) -> Vec<(String, Option<String>)> {
     let listed = values.get("artifacts").and_then(Value::as_list);
     let Some(listed) = listed.filter(|listed| !listed.is_empty()) else {
         return Vec::new();
@@ -255,6 +257,7 @@ fn tell(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told) -> Status {
     match job.mode {
         Mode::Json => {
             let mut line = serde_json::to_value(outcome).unwrap_or_default();
+            line["event"] = json!("outcome");
             line["thread"] = json!(job.thread.thread);
             line["steps"] = json!(told.steps);
             line["artifacts"] = artifacts
@@ -284,7 +287,10 @@ fn tell(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told) -> Status {
 }
 
 fn go_on(job: &Job) -> String {
-    format!("`tine resume {}` goes on from here", quoted(&job.thread.thread))
+    format!(
+        "`tine resume {}` goes on from here",
+        quoted(&job.thread.thread)
+    )
 }
 
 fn tell_text(
@@ -347,7 +353,7 @@ fn tell_text(
 /// Tells that a run was dropped where it stood; the thread is as its last record left it.
 fn tell_broken_off(cx: &mut Cx, job: &Job) -> Status {
     if job.mode == Mode::Json {
-        let line = json!({"exit": "cancelled", "thread": job.thread.thread});
+        let line = json!({"event": "outcome", "exit": "cancelled", "thread": job.thread.thread});
         cx.stdout.line(&line.to_string());
     }
     print_error(&mut cx.stderr, "the run was broken off", &[go_on(job)]);

@@ -22,8 +22,10 @@ pub(crate) fn explain(cx: &mut Cx, args: &ExplainArgs) -> Result<Status, Failure
         }
         None => {
             let codes: Vec<_> = CHECKS.iter().map(|check| check.code).collect();
-            Err(Failure::usage(format!("there is no finding `{}`", args.code))
-                .hint(format!("the codes are {}", codes.join(", "))))
+            Err(
+                Failure::usage(format!("there is no finding `{}`", args.code))
+                    .hint(format!("the codes are {}", codes.join(", "))),
+            )
         }
     }
 }

@@ -54,6 +54,7 @@ impl Failure {
     /// The line that stands for the outcome in `--json`.
     pub(crate) fn to_json(&self) -> Value {
         json!({
+            "event": "outcome",
             "exit": "refused",
             "error": {"code": self.code, "message": chain(&self.error)},
             "hints": self.hints,
@@ -88,9 +89,13 @@ fn chain(error: &anyhow::Error) -> String {
 pub(crate) fn run_hints(error: &RunError) -> Vec<String> {
     let hint = match error {
         RunError::Store(error) => return vec![store_hint(error).to_owned()],
-        RunError::StepLimit { .. } => "`--max-steps N` allows more, `limits.max_steps` in the graph file for good",
+        RunError::StepLimit { .. } => {
+            "`--max-steps N` allows more, `limits.max_steps` in the graph file for good"
+        }
         RunError::VisitLimit { .. } => "`limits.max_visits` in the graph file allows more",
-        RunError::UnknownInput { .. } => "`tine show FILE` draws the graph; its `input:` lists what it takes",
+        RunError::UnknownInput { .. } => {
+            "`tine show FILE` draws the graph; its `input:` lists what it takes"
+        }
         RunError::MultipleInterrupts { .. } | RunError::UnknownInterrupt { .. } => {
             "`tine threads show THREAD` lists the open questions with their ids; answer with `--answer ID=VALUE`"
         }
@@ -113,7 +118,9 @@ fn store_hint(error: &StoreError) -> &'static str {
         StoreError::Damaged { .. } => {
             "put a good copy in its place, or set TINE_HOME to another folder to begin anew"
         }
-        StoreError::Newer { .. } => "set TINE_HOME to another folder to begin anew with this program",
+        StoreError::Newer { .. } => {
+            "set TINE_HOME to another folder to begin anew with this program"
+        }
         _ => "threads live in TINE_HOME, or `.tine` in the working directory",
     }
 }
@@ -171,6 +178,7 @@ impl From<ModelsError> for Failure {
 
 impl From<HomeError> for Failure {
     fn from(error: HomeError) -> Self {
-        Self::of("home", error).hint("TINE_HOME names the folder that tine keeps threads and files in")
+        Self::of("home", error)
+            .hint("TINE_HOME names the folder that tine keeps threads and files in")
     }
 }

@@ -78,7 +78,9 @@ impl Host {
                 )),
                 None => failure,
             };
-            self.unusable.iter().fold(failure, |failure, reason| failure.hint(reason.as_str()))
+            self.unusable
+                .iter()
+                .fold(failure, |failure, reason| failure.hint(reason.as_str()))
         })
     }
 
@@ -111,10 +113,10 @@ pub(crate) fn read(cx: &Cx, path: &Path) -> Result<(String, String), Failure> {
             Err(Failure::usage(format!("{shown} is not UTF-8 text"))
                 .hint("graph files are YAML; graphs/README.md explains them"))
         }
-        Err(error) => Err(
-            Failure::usage(format!("the graph file {shown} can not be read: {error}"))
-                .hint("graphs/news_report.yaml is one that ships"),
-        ),
+        Err(error) => Err(Failure::usage(format!(
+            "the graph file {shown} can not be read: {error}"
+        ))
+        .hint("graphs/news_report.yaml is one that ships")),
     }
 }
 
@@ -170,7 +172,10 @@ fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure
             settings: given,
         };
         // The configuration knows which folder a relative path is meant from.
-        if entry.settings.get("script").is_some_and(|path| path.is_string())
+        if entry
+            .settings
+            .get("script")
+            .is_some_and(|path| path.is_string())
             && let Some(path) = settings.path("script")?
         {
             let path = path.display().to_string();

@@ -27,6 +27,9 @@ pub(crate) struct ResumeArgs {
     /// Answers with JSON: the one open question, or one by its id
     #[arg(long, value_name = "[ID=]JSON", conflicts_with = "answer")]
     answer_json: Vec<String>,
+    /// Sets one value of the configuration, on top of what the thread was run with
+    #[arg(long, value_name = "SECTION.NAME.KEY=VALUE")]
+    set: Vec<String>,
     /// Prints one event a line as JSON, and the outcome last
     #[arg(long)]
     pub(crate) json: bool,
@@ -52,7 +55,10 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         .as_ref()
         .map(|checkpoint| checkpoint.open_questions())
         .unwrap_or_default();
-    let again = format!("`tine run GRAPH TEXT --thread {}` starts another run on it", quoted(&args.thread));
+    let again = format!(
+        "`tine run GRAPH TEXT --thread {}` starts another run on it",
+        quoted(&args.thread)
+    );
     let input = match given(&args, &questions)? {
         Some(_) if questions.is_empty() => {
             return Err(Failure::usage(format!(
@@ -71,15 +77,20 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         }
         None => Input::Continue,
     };
-    let setup = notes.setup.clone();
+    let mut setup = notes.setup.clone();
     if !setup.set.is_empty() && setup.directory != cx.env.directory {
         return Err(Failure::usage(format!(
             "thread `{}` was run with `--set` in {}, where its relative paths are taken from",
             args.thread,
             setup.directory.display()
         ))
-        .hint(format!("go there first: `cd {}`", quoted(&setup.directory.display().to_string()))));
+        .hint(format!(
+            "go there first: `cd {}`",
+            quoted(&setup.directory.display().to_string())
+        )));
     }
+    setup.set.extend(args.set);
+    setup.directory = cx.env.directory.clone();
     let host = Host::open(cx, &setup)?;
     let graph = host.load(cx, &setup.graph)?;
     notes.check(&args.thread, &graph.outline)?;
@@ -106,8 +117,11 @@ fn given(args: &ResumeArgs, questions: &[Interrupt]) -> Result<Option<Resume>, F
     let mut by_id: Vec<(String, Value)> = Vec::new();
     for given in &args.answers {
         let Some((id, value)) = given.split_once('=') else {
-            return Err(Failure::usage(format!("`--answer {given}` names no question"))
-                .hint("write it as `--answer ID=VALUE`; `tine threads show THREAD` lists the ids"));
+            return Err(
+                Failure::usage(format!("`--answer {given}` names no question")).hint(
+                    "write it as `--answer ID=VALUE`; `tine threads show THREAD` lists the ids",
+                ),
+            );
         };
         by_id.push((full(id, questions), value.into()));
     }
@@ -128,8 +142,10 @@ fn given(args: &ResumeArgs, questions: &[Interrupt]) -> Result<Option<Resume>, F
                 return Ok(Some(Resume::value(value)));
             }
             None => {
-                return Err(Failure::usage("several answers are given, and one names no question")
-                    .hint("write each with its id: `--answer-json ID=JSON`"));
+                return Err(
+                    Failure::usage("several answers are given, and one names no question")
+                        .hint("write each with its id: `--answer-json ID=JSON`"),
+                );
             }
         }
     }

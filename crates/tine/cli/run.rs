@@ -62,8 +62,10 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
     let store = Store::open(cx)?;
     let thread = match &args.thread {
         Some(thread) if thread.is_empty() => {
-            return Err(Failure::usage("a thread needs a name, and `--thread` has none")
-                .hint("leave `--thread` out for a new thread"));
+            return Err(
+                Failure::usage("a thread needs a name, and `--thread` has none")
+                    .hint("leave `--thread` out for a new thread"),
+            );
         }
         Some(thread) => ThreadKey::local(thread.as_str()),
         None => new_thread(cx, &store).await?,
@@ -150,7 +152,10 @@ fn input(args: &RunArgs, graph: &LoadedGraph) -> Result<Update, Failure> {
 async fn start(store: &Store, thread: &ThreadKey, input: Update) -> Result<Start, Failure> {
     let checkpoint = store.0.load(&Scope::root(thread.clone()), None).await?;
     let questions = checkpoint.map(|checkpoint| checkpoint.open_questions());
-    let clarifications = questions.into_iter().flatten().filter(question::is_clarification);
+    let clarifications = questions
+        .into_iter()
+        .flatten()
+        .filter(question::is_clarification);
     Ok(match only_message(&input) {
         None => Start::Input(Input::New(input)),
         Some(answer) => {

@@ -98,16 +98,21 @@ impl Notes {
         match to_value(self) {
             Ok(Value::Map(map)) => Ok((*map).clone()),
             Ok(_) => Ok(Map::new()),
-            Err(error) => Err(Failure::usage(format!("the thread's notes can not be kept: {error}"))),
+            Err(error) => Err(Failure::usage(format!(
+                "the thread's notes can not be kept: {error}"
+            ))),
         }
     }
 
     /// Reads what the store kept.
     pub(crate) fn from_map(thread: &str, map: &Map) -> Result<Self, Failure> {
         from_value(&Value::from(map.clone())).map_err(|error| {
-            Failure::usage(format!("nothing says how thread `{thread}` is run: {error}")).hint(
-                format!("name the graph again: `tine run GRAPH TEXT --thread {thread}`"),
-            )
+            Failure::usage(format!(
+                "nothing says how thread `{thread}` is run: {error}"
+            ))
+            .hint(format!(
+                "name the graph again: `tine run GRAPH TEXT --thread {thread}`"
+            ))
         })
     }
 
@@ -117,9 +122,6 @@ impl Notes {
     /// What was added, and prompts, conditions and edges that changed, are no hindrance: the thread's next steps are
     /// stored by the names of nodes and channels.
     pub(crate) fn check(&self, thread: &str, outline: &Outline) -> Result<(), Failure> {
-        if self.structure == outline.structure {
-            return Ok(());
-        }
         let refused = |message: String| {
             Err(Failure::usage(message).hint(
                 "go on with the graph as it was, or start a new thread by leaving out `--thread`",
@@ -131,12 +133,18 @@ impl Notes {
                 self.name, outline.name
             ));
         }
+        if self.structure == outline.structure {
+            return Ok(());
+        }
         let mut gone = Vec::new();
         for (section, what, tells) in [
             ("nodes", "node", &["type"][..]),
             ("state", "channel", &["type", "reduce"]),
         ] {
-            let (old, new) = (self.definition.get(section), outline.definition.get(section));
+            let (old, new) = (
+                self.definition.get(section),
+                outline.definition.get(section),
+            );
             for name in names(old) {
                 let at = |whole: Option<&Value>, key: &str| whole?.get(&name)?.get(key).cloned();
                 if !names(new).contains(&name) {

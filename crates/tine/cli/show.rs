@@ -34,8 +34,11 @@ pub(crate) fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure> {
     let (outline, diagnostics) = Host::check(&shown, &text, &args.graph, &registry);
     let Some(outline) = outline else {
         cx.stderr.write(&diagnostics.render());
-        return Err(Failure::usage(format!("{shown} can not be drawn"))
-            .hint(format!("`tine validate {shown}` checks it with its tools and models")));
+        return Err(
+            Failure::usage(format!("{shown} can not be drawn")).hint(format!(
+                "`tine validate {shown}` checks it with its tools and models"
+            )),
+        );
     };
     cx.stdout.write(&head(&outline));
     cx.stdout.write(&mermaid(&outline));

@@ -66,5 +66,7 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> 
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     let names = scored.into_iter().take(MOST);
-    names.map(|(_, name)| format!("`{}`", quoted(name))).collect()
+    names
+        .map(|(_, name)| format!("`{}`", quoted(name)))
+        .collect()
 }

@@ -133,7 +133,12 @@ fn check(cx: &Cx, file: &Path, registry: &Registry) -> Found {
 fn is_script(text: &str) -> bool {
     text.lines()
         .filter_map(|line| line.strip_prefix("schema:"))
-        .any(|schema| schema.trim().trim_matches(['"', '\'']).starts_with("script/"))
+        .any(|schema| {
+            schema
+                .trim()
+                .trim_matches(['"', '\''])
+                .starts_with("script/")
+        })
 }
 
 fn check_script(cx: &Cx, shown: &str, text: &str) -> Found {

@@ -16,7 +16,10 @@ pub(crate) fn one_line(text: &str, columns: usize) -> String {
     // Of a long text only the start can show.
     let start: String = text.chars().take(columns.saturating_mul(4)).collect();
     let shortened = start.len() < text.len();
-    let flat = clean(&start).split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = clean(&start)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     if flat.width() <= columns && !shortened {
         return flat;
     }
@@ -41,7 +44,8 @@ pub(crate) fn columns(text: &str) -> usize {
 
 /// Quotes a word for a shell, if it needs to be.
 pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '=' | '@');
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '=' | '@');
     if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
         word.to_owned()
     } else {

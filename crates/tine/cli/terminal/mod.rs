@@ -87,7 +87,11 @@ fn show_json(inbox: &Receiver<Event>, mut stdout: Stream, closed: &CancellationT
         match serde_json::to_string(&event) {
             Ok(line) => stdout.line(&line),
             // Every event is made of JSON; should one not be, the line says which.
-            Err(error) => stdout.line(&format!("{{\"event\":\"unprintable\",\"step\":{},\"error\":{:?}}}", event.step, error.to_string())),
+            Err(error) => stdout.line(&format!(
+                "{{\"event\":\"unprintable\",\"step\":{},\"error\":{:?}}}",
+                event.step,
+                error.to_string()
+            )),
         }
         if stdout.closed() {
             closed.cancel();

@@ -122,7 +122,11 @@ impl Narration {
             return;
         }
         if cached {
-            self.marked(Tone::Faint, "kept", &format!("{node}, which had finished before"));
+            self.marked(
+                Tone::Faint,
+                "kept",
+                &format!("{node}, which had finished before"),
+            );
         } else if !self.streamed.contains(node) {
             for text in writes.iter().flat_map(said) {
                 self.speak(node, &text, false);
@@ -142,7 +146,11 @@ impl Narration {
             events::TOOL_CALL => {
                 let name = text("name");
                 self.work = Some(name.to_owned());
-                self.marked(Tone::Hint, "call", &format!("{name}({})", arguments(data.get("args"))));
+                self.marked(
+                    Tone::Hint,
+                    "call",
+                    &format!("{name}({})", arguments(data.get("args"))),
+                );
             }
             events::TOOL_RESULT => {
                 let (tone, mark) = match text("status") {
@@ -152,7 +160,11 @@ impl Narration {
                 self.marked(tone, mark, &format!("{}: {}", text("name"), text("text")));
             }
             events::NOTE => {
-                self.marked(Tone::Faint, "note", &format!("{}: {}", text("name"), text("text")));
+                self.marked(
+                    Tone::Faint,
+                    "note",
+                    &format!("{}: {}", text("name"), text("text")),
+                );
             }
             // What other programs put in is theirs to show; `--json` has it.
             _ => {}

@@ -30,18 +30,20 @@ pub(crate) async fn delete(cx: &mut Cx, args: &DeleteArgs) -> Result<Status, Fai
     // The store goes first: it refuses while somebody runs the thread.
     store.0.delete(&info.key).await?;
     Home::open(&cx.env.home)?.remove_thread(&info.key)?;
-    cx.stdout.line(&format!("deleted thread {name} and its files"));
+    cx.stdout
+        .line(&format!("deleted thread {name} and its files"));
     Ok(Status::Done)
 }
 
 fn confirmed(cx: &mut Cx, name: &str) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
-        return Err(
-            Failure::usage(format!("nobody is there to confirm that thread `{name}` is to be deleted"))
-                .hint("`--yes` deletes without asking"),
-        );
+        return Err(Failure::usage(format!(
+            "nobody is there to confirm that thread `{name}` is to be deleted"
+        ))
+        .hint("`--yes` deletes without asking"));
     }
-    cx.stderr.write(&format!("delete thread {name} and its files? [y/N] "));
+    cx.stderr
+        .write(&format!("delete thread {name} and its files? [y/N] "));
     let mut answer = String::new();
     std::io::stdin()
         .read_line(&mut answer)

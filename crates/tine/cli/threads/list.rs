@@ -89,7 +89,12 @@ fn minute(info: &ThreadInfo) -> String {
 }
 
 fn row(info: ThreadInfo, checkpoint: Option<&Checkpoint>) -> Row {
-    let noted = |key: &str| info.meta.get(key).and_then(Value::as_str).map(str::to_owned);
+    let noted = |key: &str| {
+        info.meta
+            .get(key)
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
     let first = checkpoint
         .and_then(|checkpoint| checkpoint.values.get("messages")?.as_list()?.iter().next())
         .and_then(|message| Message::from_value(message).ok())

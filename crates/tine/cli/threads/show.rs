@@ -138,7 +138,10 @@ fn messages(out: &mut Stream, checkpoint: &Checkpoint) {
     }
     title(out, "messages");
     let room = out.device().width.saturating_sub(10).max(8);
-    for message in list.iter().filter_map(|item| Message::from_value(item).ok()) {
+    for message in list
+        .iter()
+        .filter_map(|item| Message::from_value(item).ok())
+    {
         let who = match message.role {
             Role::Human => "human",
             Role::Ai => "ai",

@@ -21,10 +21,13 @@ impl State {
         let Some(checkpoint) = checkpoint else {
             return Self::Pending;
         };
-        let failed = checkpoint.records.iter().find_map(|record| match &record.kind {
-            RecordKind::Failed(error) => Some(error.clone()),
-            _ => None,
-        });
+        let failed = checkpoint
+            .records
+            .iter()
+            .find_map(|record| match &record.kind {
+                RecordKind::Failed(error) => Some(error.clone()),
+                _ => None,
+            });
         match failed {
             Some(error) => Self::Failed(error),
             None if !checkpoint.open_questions().is_empty() => Self::Asks,
