@@ -9,24 +9,20 @@ const SLOW: &str = "models.default.delay_ms=3600000";
 const QUICK: &str = "models.default.delay_ms=0";
 
 /// A run that stands in the middle of its last reply.
-fn standing(desk: &Desk) -> (Child, Vec<String>) {
+fn standing(desk: &Desk) -> Child {
     let graph = news_report();
-    let mut child = desk.spawn(&[
+    let args = [
         "run", &graph, "find tea", "--thread", "t", "--json", "--set", SLOW,
-    ]);
-    let mut lines = Vec::new();
-    for line in BufReader::new(child.stdout.as_mut().unwrap()).lines() {
-        lines.push(line.unwrap());
-        if lines
-            .last()
-            .is_some_and(|line| line.contains(r#""kind":"token""#))
-        {
-            return (child, lines);
-        }
+    ];
+    let mut child = desk.spawn(&args);
+    let mut lines = BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).lines();
+    let stands = lines.any(|line| line.unwrap().contains(r#""kind":"token""#));
+    drop(lines);
+    if !stands {
+        let output = child.wait_with_output().unwrap();
+        panic!("it ended: {}", String::from_utf8_lossy(&output.stderr));
     }
-    let mut stderr = String::new();
-    child.stderr.unwrap().read_to_string(&mut stderr).unwrap();
-    panic!("the run ended before it was stopped: {lines:#?}\n{stderr}");
+    child
 }
 
 fn goes_on(desk: &Desk) -> Ran {
@@ -42,7 +38,7 @@ fn goes_on(desk: &Desk) -> Ran {
 #[test]
 fn a_killed_run_goes_on_where_it_was() {
     let desk = Desk::new();
-    let (mut child, _) = standing(&desk);
+    let mut child = standing(&desk);
     child.kill().unwrap();
     child.wait().unwrap();
     let shown = desk.tine(&["threads", "show", "t"]).stdout;
@@ -54,7 +50,7 @@ fn a_killed_run_goes_on_where_it_was() {
 fn a_thread_has_one_runner_at_a_time() {
     let desk = Desk::new();
     let graph = news_report();
-    let (mut child, _) = standing(&desk);
+    let mut child = standing(&desk);
     for ran in [
         desk.run(&["run", &graph, "find tea", "--thread", "t"]),
         desk.tine(&["resume", "t"]),
@@ -83,7 +79,7 @@ fn a_thread_has_one_runner_at_a_time() {
 #[test]
 fn a_cancelled_run_says_how_to_go_on() {
     let desk = Desk::new();
-    let (mut child, _) = standing(&desk);
+    let mut child = standing(&desk);
     let pid = child.id().to_string();
     let killed = std::process::Command::new("kill")
         .args(["-INT", &pid])
@@ -155,4 +151,58 @@ fn a_narrow_terminal_cuts_lines_and_nothing_else() {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert!(ran.stdout.contains("今天-ai-新闻.md"), "{}", ran.stdout);
     }
+}
+
+#[test]
+fn a_failed_run_goes_on_when_its_cause_is_gone() {
+    let desk = Desk::new();
+    let graph = desk.file(
+        "graph.yaml",
+        "schema: graph/v1\nname: read\nstate:\n  text: { type: optional<string> }\nstart: read\nnodes:\n  read:\n    \
+         type: tool\n    tool: read_file\n    args: { description: read, path: /mnt/user-data/uploads/a.md }\n    \
+         into: text\n    then: end\n",
+    );
+    let ran = desk.run(&["run", &graph, "--input", "{}", "--thread", "t"]);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.ends_with("failed after 1 step\n"),
+        "{}",
+        ran.stdout
+    );
+    for part in [
+        "error: graph.yaml: node `read` failed: ",
+        "/mnt/user-data/uploads/a.md",
+        "hint: `tine resume t` goes on from here",
+    ] {
+        assert!(ran.stderr.contains(part), "no {part:?} in {}", ran.stderr);
+    }
+    let shown = desk.tine(&["threads", "show", "t"]).stdout;
+    assert!(
+        shown.contains("status   failed: node `read` failed"),
+        "{shown}"
+    );
+    desk.file(
+        "home/threads/local/t/user-data/uploads/a.md",
+        "It was here.",
+    );
+    let ran = desk.tine(&["resume", "t"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("It was here."), "{}", ran.stdout);
+}
+
+#[test]
+fn a_deadline_is_a_limit() {
+    let desk = Desk::new();
+    let text = std::fs::read_to_string(news_report()).unwrap();
+    let graph = desk.file(
+        "graph.yaml",
+        &text.replace("max_steps: 40", "deadline: 300ms"),
+    );
+    let ran = desk.run(&[
+        "run", &graph, "find tea", "--thread", "t", "--json", "--set", SLOW,
+    ]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert_eq!(ran.outcome()["exit"], "deadline");
+    assert!(ran.stderr.contains("`limits.deadline`"), "{}", ran.stderr);
+    goes_on(&desk);
 }

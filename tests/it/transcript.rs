@@ -108,7 +108,7 @@ fn lines(write: &ChannelWrite) -> Vec<String> {
     let (value, sign) = match &write.write {
         Write::Value(value) => (value, "+="),
         Write::Overwrite(value) => (value, "="),
-        other => return vec![format!("{channel} {other:?}")],
+        Write::Ops(ops) => return vec![format!("{channel} {ops:?}")],
     };
     match value.as_list() {
         Some(items) => items
@@ -120,7 +120,8 @@ fn lines(write: &ChannelWrite) -> Vec<String> {
 }
 
 fn item_line(item: &Value) -> String {
-    let Ok(message) = Message::from_value(item) else {
+    let message = Message::from_value(item);
+    let Some(message) = message.ok().filter(|_| item.get("type").is_some()) else {
         return short(&item.to_canonical());
     };
     let role = format!("{:?}", message.role).to_lowercase();

@@ -1,6 +1,7 @@
 //! One invocation of a graph: its events are shown, signals stop it, its end is told.
 
 use super::Cx;
+use super::artifact::{self, Artifact};
 use super::failure::{Failure, print_error, run_hints};
 use super::host::Host;
 use super::output::Tone;
@@ -19,7 +20,6 @@ use tine::engine::{
     Resume, RunError, RunOptions, Runner, START, ThreadKey, Update, Value, World as _,
 };
 use tine::graphfile::LoadedGraph;
-use tine::tools::paths::Access;
 use tokio_util::sync::CancellationToken;
 
 /// What is to be run.
@@ -228,42 +228,20 @@ fn counting(listener: Arc<dyn Listener>, steps: Arc<AtomicU64>) -> Arc<dyn Liste
     })
 }
 
-/// An artifact: as agents know it, and where it is.
-pub(crate) fn artifacts(
-    host: &tine::tools::paths::Home,
-    thread: &ThreadKey,
-    values: &tine::engine::value::Map,
-) -> Vec<(String, Option<String>)> {
-    let listed = values.get("artifacts").and_then(Value::as_list);
-    let Some(listed) = listed.filter(|listed| !listed.is_empty()) else {
-        return Vec::new();
-    };
-    let folders = host.thread(thread).ok();
-    let place = |path: &str| {
-        let resolved = folders.as_ref()?.resolve(path, Access::Read).ok()?;
-        Some(resolved.host_path().display().to_string())
-    };
-    let paths = listed.iter().filter_map(Value::as_str);
-    paths.map(|path| (path.to_owned(), place(path))).collect()
-}
-
 /// Tells how a run ended.
 fn tell(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told) -> Status {
     let status = match told.late && outcome.exit == Exit::Cancelled {
         true => Status::Limit,
         false => Status::of(&outcome.exit),
     };
-    let artifacts = artifacts(job.host.home(), &job.thread, &outcome.values);
+    let artifacts = artifact::of(job.host.home(), &job.thread, &outcome.values);
     match job.mode {
         Mode::Json => {
             let mut line = serde_json::to_value(outcome).unwrap_or_default();
             line["event"] = json!("outcome");
             line["thread"] = json!(job.thread.thread);
             line["steps"] = json!(told.steps);
-            line["artifacts"] = artifacts
-                .iter()
-                .map(|(path, host_path)| json!({"path": path, "host_path": host_path}))
-                .collect();
+            line["artifacts"] = json!(artifacts);
             if status == Status::Limit && outcome.exit == Exit::Cancelled {
                 line["exit"] = json!("deadline");
             }
@@ -293,13 +271,7 @@ fn go_on(job: &Job) -> String {
     )
 }
 
-fn tell_text(
-    cx: &mut Cx,
-    job: &Job,
-    outcome: &Outcome,
-    told: &Told,
-    artifacts: &[(String, Option<String>)],
-) {
+fn tell_text(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told, artifacts: &[Artifact]) {
     let out = &mut cx.stdout;
     let width = out.device().width;
     for (name, value) in &outcome.values {
@@ -314,16 +286,7 @@ fn tell_text(
             out.line(&format!("{name}: {}", one_line(&text, room)));
         }
     }
-    if !artifacts.is_empty() {
-        let title = out.paint(Tone::Strong, "artifacts");
-        out.line(&format!("\n{title}"));
-        for (path, place) in artifacts {
-            out.line(&format!("  {path}"));
-            let place = place.as_deref().unwrap_or("(is not there any more)");
-            let place = out.paint(Tone::Faint, place);
-            out.line(&format!("    {place}"));
-        }
-    }
+    artifact::print(out, artifacts);
     if outcome.exit == Exit::Interrupted {
         question::print(out, &job.thread.thread, &outcome.interrupts);
     }

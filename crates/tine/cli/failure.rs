@@ -2,6 +2,7 @@
 
 use super::output::{Stream, Tone};
 use super::status::Status;
+use super::terminal::line::clean;
 use serde_json::{Value, json};
 use std::fmt::Display;
 use tine::engine::{RunError, StoreError};
@@ -46,6 +47,16 @@ impl Failure {
         self
     }
 
+    /// What is wrong, in one line.
+    pub(crate) fn message(&self) -> String {
+        chain(&self.error)
+    }
+
+    /// The ways out.
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
     /// Prints it for people.
     pub(crate) fn print(&self, stderr: &mut Stream) {
         print_error(stderr, &chain(&self.error), &self.hints);
@@ -65,10 +76,10 @@ impl Failure {
 /// Prints an error and its hints.
 pub(crate) fn print_error(stderr: &mut Stream, message: &str, hints: &[String]) {
     let label = stderr.paint(Tone::Bad, "error:");
-    stderr.line(&format!("{label} {message}"));
+    stderr.line(&format!("{label} {}", clean(message)));
     for hint in hints {
         let label = stderr.paint(Tone::Hint, "hint:");
-        stderr.line(&format!("{label} {hint}"));
+        stderr.line(&format!("{label} {}", clean(hint)));
     }
 }
 
@@ -85,10 +96,10 @@ fn chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// What helps against an error of a run, if anything does in general.
+/// What helps against an error of a run.
 pub(crate) fn run_hints(error: &RunError) -> Vec<String> {
     let hint = match error {
-        RunError::Store(error) => return vec![store_hint(error).to_owned()],
+        RunError::Store(error) => store_hint(error),
         RunError::StepLimit { .. } => {
             "`--max-steps N` allows more, `limits.max_steps` in the graph file for good"
         }
@@ -107,7 +118,7 @@ pub(crate) fn run_hints(error: &RunError) -> Vec<String> {
         RunError::ConcurrentUpdate { .. } | RunError::Reducer { .. } => {
             "the channel's `reduce:` in the graph file says how writes are folded"
         }
-        _ => return Vec::new(),
+        _ => "`tine threads show THREAD` tells where a thread stands",
     };
     vec![hint.to_owned()]
 }
@@ -134,7 +145,11 @@ impl From<RunError> for Failure {
         };
         Self {
             code: error.code(),
-            error: error.into(),
+            error: match error {
+                // It names its place itself.
+                RunError::Store(error) => error.into(),
+                error => error.into(),
+            },
             ..failure
         }
     }

@@ -1,5 +1,6 @@
 //! The command line: wiring, the terminal, the environment.
 
+mod artifact;
 mod env;
 mod execute;
 mod explain;

@@ -140,9 +140,13 @@ fn input(args: &RunArgs, graph: &LoadedGraph) -> Result<Update, Failure> {
             .map_err(|error| Failure::usage(format!("the text can not be sent: {error}")))?;
         update = update.set(MESSAGES, vec![message]);
     }
-    if update.is_empty() && !outline.input.is_empty() {
+    if update.is_empty() && args.input.is_none() && !outline.input.is_empty() {
+        let way = match outline.input.iter().any(|name| name == MESSAGES) {
+            true => "say something: `tine run GRAPH TEXT`",
+            false => "give it with `--input JSON`",
+        };
         return Err(Failure::usage("there is nothing to run the graph on")
-            .hint(format!("{}; say something: `tine run GRAPH TEXT`", takes()))
+            .hint(format!("{}; {way}", takes()))
             .hint("`tine resume THREAD` goes on with a thread that was stopped"));
     }
     Ok(update)

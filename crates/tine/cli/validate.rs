@@ -72,7 +72,9 @@ pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failu
     if args.json {
         cx.stdout.line(&Value::from(lines).to_string());
     } else {
-        cx.stdout.write(&all.text);
+        if !all.text.is_empty() {
+            cx.stdout.line(&all.text);
+        }
         let summary = summary(cx, args.files.len(), &all);
         cx.stdout.line(&summary);
     }
@@ -102,13 +104,16 @@ fn check(cx: &Cx, file: &Path, registry: &Registry) -> Found {
     let (text, shown) = match read(cx, file) {
         Ok(read) => read,
         Err(failure) => {
-            let error = failure.to_json()["error"]["message"].clone();
-            let message = error.as_str().unwrap_or_default();
-            let label = cx.stdout.paint(Tone::Bad, "error:");
+            let error = cx.stdout.paint(Tone::Bad, "error:");
+            let mut text = format!("{error} {}\n", failure.message());
+            for hint in failure.hints() {
+                let label = cx.stdout.paint(Tone::Hint, "hint:");
+                text.push_str(&format!("{label} {hint}\n"));
+            }
             return Found {
                 unreadable: true,
-                text: format!("{label} {message}\n"),
-                findings: json!([{"level": "error", "title": error}]),
+                text,
+                findings: json!([{"level": "error", "title": failure.message()}]),
                 ..Found::default()
             };
         }

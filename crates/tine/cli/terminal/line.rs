@@ -9,6 +9,11 @@ pub(crate) fn clean(text: &str) -> String {
         .collect()
 }
 
+/// A path or a name as one word of a line.
+pub(crate) fn clean_name(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).collect()
+}
+
 /// Puts a text on one line, cut to this many columns; what is left out shows as `…`.
 ///
 /// A wide character takes two columns and is never cut in half.

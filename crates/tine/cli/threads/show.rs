@@ -2,7 +2,7 @@
 
 use super::state::State;
 use crate::cli::Cx;
-use crate::cli::execute::artifacts;
+use crate::cli::artifact;
 use crate::cli::failure::Failure;
 use crate::cli::output::{Stream, Tone};
 use crate::cli::status::Status;
@@ -37,7 +37,7 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
     let home = Home::open(&cx.env.home)?;
     let made = checkpoint
         .as_ref()
-        .map(|checkpoint| artifacts(&home, &info.key, &checkpoint.values))
+        .map(|checkpoint| artifact::of(&home, &info.key, &checkpoint.values))
         .unwrap_or_default();
     if args.json {
         let error = match &state {
@@ -58,9 +58,7 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
             "checkpoints": info.checkpoints,
             "next": next.map(|task| task.node()).collect::<Vec<_>>(),
             "interrupts": questions,
-            "artifacts": made.iter()
-                .map(|(path, host_path)| json!({"path": path, "host_path": host_path}))
-                .collect::<Vec<_>>(),
+            "artifacts": made,
             "values": checkpoint.as_ref().map(|checkpoint| &checkpoint.values),
         });
         cx.stdout.line(&line.to_string());
@@ -71,15 +69,7 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
     if let Some(checkpoint) = &checkpoint {
         messages(out, checkpoint);
     }
-    if !made.is_empty() {
-        title(out, "artifacts");
-        for (path, place) in &made {
-            out.line(&format!("  {path}"));
-            let place = place.as_deref().unwrap_or("(is not there any more)");
-            let place = out.paint(Tone::Faint, place);
-            out.line(&format!("    {place}"));
-        }
-    }
+    artifact::print(out, &made);
     if !questions.is_empty() {
         question::print(out, &info.key.thread, &questions);
     }
