@@ -1,14 +1,4 @@
-//! Graph files: text to checked graph.
-//!
-//! A graph file says in YAML what a graph is made of: channels, nodes, and the ways between them.
-//! [`load`] turns one into a graph of the engine and tells everything that is wrong with it, all at
-//! once and with the place of each mistake; [`check`] does the same without making nodes.
-//!
-//! This crate owns the format: its syntax, its types, its expressions (CEL) and prompts
-//! (MiniJinja), its checks and their explanations, its drawings. It never runs a graph, reads no
-//! disk or network but through [`Sources`], and knows no tool, model or function but by the names
-//! in the [`Registry`] of its host. The kinds of nodes that do work are made by the host's
-//! [`NodeKinds`]; they get everything compiled and never see an expression language.
+#![doc = include_str!("../README.md")]
 
 mod build;
 mod diag;

@@ -101,6 +101,13 @@ impl Expression {
         }
     }
 
+    /// Returns the paths that are there if the condition does not hold.
+    pub(crate) fn present_otherwise(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        check::collect_guards(&self.inner.parsed, false, &mut paths);
+        paths
+    }
+
     /// Returns the channel of an expression that is nothing but `state.channel`.
     pub(crate) fn channel(&self) -> Option<&str> {
         let Expr::Select(select) = &self.inner.parsed.expr else {

@@ -85,7 +85,6 @@ fn run_parser(text: &str, brackets: usize) -> Option<Outcome> {
     if brackets <= BRACKETS_IN_PLACE {
         return Some(run());
     }
-    // What the parser reports holds pieces that stay on their thread; the message does not.
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(PARSER_STACK);
         builder.spawn_scoped(scope, run).ok()?.join().ok()

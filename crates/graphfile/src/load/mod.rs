@@ -176,6 +176,7 @@ fn analyse_document(
         state,
         roots: vec![run_root()],
         assured: BTreeSet::new(),
+        present: Vec::new(),
     };
     let compiler = Compiler {
         report,

@@ -12,7 +12,7 @@ use super::compile::Compiler;
 use super::plan::{NodePlan, SpecPlan, ThenPlan};
 use super::tools::{NamedTool, ToolNames};
 use crate::diag::{Diagnostic, G008, G305, G307, Level};
-use crate::expr::{Names, unknown_channel};
+use crate::expr::{Expression, Names, unknown_channel};
 use crate::graph::{Channels, To};
 use crate::host::{NodeInfo, Registry, RouteLabel, Routes};
 use crate::spec::{Goto, KindKeys, NodeDraft, RetryKeys, Then};
@@ -110,18 +110,24 @@ impl Nodes<'_, '_> {
             Then::Branches {
                 branches,
                 otherwise,
-            } => ThenPlan::Branches {
-                branches: branches
-                    .iter()
-                    .map(|branch| {
-                        let when = self
-                            .compiler
-                            .condition(&branch.at, &branch.when, names, owner);
-                        (branch.when.clone(), when, branch.goto.clone())
-                    })
-                    .collect(),
-                otherwise: otherwise.clone(),
-            },
+            } => {
+                let mut names = names.clone();
+                let mut compiled = Vec::new();
+                for branch in branches {
+                    let when = self
+                        .compiler
+                        .condition(&branch.at, &branch.when, &names, owner);
+                    // Further down the list this condition did not hold.
+                    names
+                        .present
+                        .extend(when.iter().flat_map(Expression::present_otherwise));
+                    compiled.push((branch.when.clone(), when, branch.goto.clone()));
+                }
+                ThenPlan::Branches {
+                    branches: compiled,
+                    otherwise: otherwise.clone(),
+                }
+            }
         }
     }
 

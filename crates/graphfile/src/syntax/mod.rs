@@ -1,7 +1,9 @@
 //! Text to a tree of plain data, and an index that knows where each part of it stands.
 
 mod at;
+mod bytes;
 mod index;
+mod plain;
 mod read;
 mod scalar;
 

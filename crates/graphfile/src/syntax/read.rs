@@ -1,9 +1,9 @@
 //! Text to tree: syntax, and the parts of YAML that graph files do without.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
-use serde_yaml::{Mapping, Number, Value};
+use serde_yaml::{Mapping, Value};
 
-use super::{At, Document, Index, index::Entry, scalar::Scalar};
+use super::{At, Document, Index, bytes::Bytes, index::Entry, plain::plain, scalar::Scalar};
 use crate::diag::{Diagnostic, Diagnostics, G001, G003, G004, G005, Span};
 
 /// Deeper nesting than any graph needs; keeps the reader's callers from running out of stack.
@@ -87,33 +87,6 @@ fn syntax_error(text: &str, bytes: &Bytes, error: &ScanError) -> Diagnostic {
         finding.help("quote text that contains a colon followed by a space")
     } else {
         finding
-    }
-}
-
-/// The places of characters in bytes: the YAML reader counts characters.
-struct Bytes {
-    /// Empty if all characters are one byte long.
-    starts: Vec<usize>,
-    len: usize,
-}
-
-impl Bytes {
-    fn new(text: &str) -> Self {
-        let starts = match text.is_ascii() {
-            true => Vec::new(),
-            false => text.char_indices().map(|(at, _)| at).collect(),
-        };
-        Self {
-            starts,
-            len: text.len(),
-        }
-    }
-
-    fn at(&self, character: usize) -> usize {
-        match self.starts.is_empty() {
-            true => character.min(self.len),
-            false => self.starts.get(character).copied().unwrap_or(self.len),
-        }
     }
 }
 
@@ -438,74 +411,9 @@ fn braces_as_text(span: Span) -> Diagnostic {
         .help("quote it, or use a block: `prompt: |`")
 }
 
-/// Reads a plain scalar as YAML's core schema has it.
-fn plain(text: &str) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Bool(true),
-        "false" | "False" | "FALSE" => return Value::Bool(false),
-        _ => {}
-    }
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let starts_like_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    let leading_zero =
-        digits.len() > 1 && digits.starts_with('0') && digits.as_bytes()[1].is_ascii_digit();
-    if !starts_like_number || leading_zero {
-        return Value::String(text.to_owned());
-    }
-    if let Ok(integer) = text.parse::<i64>() {
-        return Value::Number(integer.into());
-    }
-    let floats = digits
-        .chars()
-        .all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));
-    match text.parse::<f64>() {
-        Ok(float) if floats && float.is_finite() => Value::Number(Number::from(float)),
-        _ => Value::String(text.to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn plain_scalars_read_as_serde_yaml_reads_them() {
-        for text in [
-            "1",
-            "-7",
-            "+3",
-            "1.5",
-            "-0.25",
-            "1e3",
-            "1.2.3",
-            "007",
-            "0",
-            "0.5",
-            ".5",
-            "~",
-            "null",
-            "true",
-            "True",
-            "yes",
-            "no",
-            "text",
-            "12abc",
-            "2024-01-01",
-            "30s",
-            "graph/v1",
-            "9223372036854775807",
-            "a b",
-            ".",
-            "1_000",
-            "-.5",
-            "1.",
-            "e5",
-        ] {
-            let expected: Value = serde_yaml::from_str(text).unwrap_or(Value::String(text.into()));
-            assert_eq!(plain(text), expected, "{text}");
-        }
-    }
 
     #[test]
     fn a_document_reads_as_serde_yaml_reads_it() {

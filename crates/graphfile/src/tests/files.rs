@@ -177,3 +177,24 @@ fn the_guide_names_every_key() {
         }
     }
 }
+
+#[test]
+fn a_thousand_nodes_are_checked_as_well() {
+    let mut text = String::from(
+        "schema: graph/v1\nname: chain\nstate:\n  n: { type: integer, reduce: add }\nstart: n0\nnodes:\n",
+    );
+    for node in 0..1000 {
+        let next = if node == 999 {
+            "end".to_owned()
+        } else {
+            format!("n{}", node + 1)
+        };
+        text.push_str(&format!(
+            "  n{node}: {{ type: set, set: {{ n: 1 }}, then: {next} }}\n"
+        ));
+    }
+    let (outline, diagnostics) =
+        crate::check("t.yaml", &text, &crate::NoSources, &super::registry());
+    assert!(diagnostics.is_empty(), "{}", diagnostics.render());
+    assert_eq!(outline.unwrap().width, Some(1));
+}

@@ -578,3 +578,37 @@ nodes:
         json!({"list": ["old", "new", "new"], "seen": [false, true, false, false, true, true]});
     assert_eq!(values(&outcome), expected);
 }
+
+#[test]
+fn a_route_to_the_end_replaces_then_as_well() {
+    check(
+        r#"
+state:
+  seen: { type: list<string>, reduce: append }
+start: hand
+nodes:
+  hand:
+    type: tool
+    tool: hand_off
+    routes: { hand_off: end }
+    then: never
+  never: { type: set, set: { seen: never }, then: end }
+"#,
+        json!({}),
+        json!({"seen": []}),
+    );
+}
+
+#[test]
+fn line_ends_of_windows_and_a_byte_order_mark_change_nothing() {
+    let text = "schema: graph/v1\nname: t\nstate:\n  text: { type: string }\nstart: one\nnodes:\n  one:\n    type: set\n    set:\n      text: |\n        a\n        ${'b'}\n    then: end\n";
+    let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    for text in [text, &windows] {
+        let outcome = Thread::new(text).invoke(Update::new());
+        assert_eq!(values(&outcome), json!({"text": "a\nb\n"}));
+    }
+    let wrong = windows.replace("'b'", "state.tetx");
+    let (_, diagnostics) = crate::check("t.yaml", &wrong, &NoSources, &registry());
+    let label = diagnostics.iter().next().unwrap().primary().unwrap();
+    assert_eq!(&wrong[label.span.start..label.span.end], "state.tetx");
+}

@@ -193,3 +193,159 @@ fn describe(value: &Value) -> String {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{fits, parse, read_schema};
+    use serde_json::json;
+
+    fn types() -> Types {
+        let mut types = Types::default();
+        types.insert(
+            "Step",
+            read_schema(&json!({
+                "type": "object", "required": ["id"], "additionalProperties": false,
+                "properties": {
+                    "id": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 3},
+                    "depth": {"type": "integer", "minimum": 1, "maximum": 3, "default": 1},
+                },
+            })),
+        );
+        types.insert("Verdict", read_schema(&json!({"enum": ["go", "stop"]})));
+        types.insert("Loose", read_schema(&json!({
+            "properties": {"step": {"type": "string"}}, "additionalProperties": {"type": "integer"},
+        })));
+        types
+    }
+
+    #[track_caller]
+    fn check(kind: &str, value: serde_json::Value, expected: &str) {
+        let types = types();
+        let kind = parse(kind, &types).unwrap();
+        let found = types.check(&kind, &Value::from_json(value));
+        assert_eq!(
+            found.map_or_else(|wrong| wrong.to_string(), |()| "fits".to_owned()),
+            expected
+        );
+    }
+
+    #[test]
+    fn values_are_checked_with_the_place_of_the_mistake() {
+        check("string", json!("x"), "fits");
+        check("string", json!(1), "expected string, found 1");
+        check("integer", json!(1.0), "expected integer, found 1.0");
+        check("number", json!(1), "fits");
+        check("boolean", json!(null), "expected boolean, found null");
+        check("any", json!({"a": [null]}), "fits");
+        check("optional<string>", json!(null), "fits");
+        check(
+            "list<integer>",
+            json!([1, "x"]),
+            "at `/1`: expected integer, found \"x\"",
+        );
+        check(
+            "map<list<string>>",
+            json!({"a": ["x"], "b": [2]}),
+            "at `/b/0`: expected string, found 2",
+        );
+        check("Step", json!({"id": "ab"}), "fits");
+        check("Step", json!({}), "`id` is missing");
+        check(
+            "Step",
+            json!({"id": "AB"}),
+            "at `/id`: the text does not match the pattern `^[a-z]+$`",
+        );
+        check(
+            "Step",
+            json!({"id": "abcd"}),
+            "at `/id`: the text has 4 characters, 3 are the most",
+        );
+        check(
+            "Step",
+            json!({"id": "a", "depth": 9}),
+            "at `/depth`: 9 is more than 3",
+        );
+        check(
+            "Step",
+            json!({"id": "a", "deep": 1}),
+            "Step has no field `deep`",
+        );
+        check(
+            "list<Step>",
+            json!([{"id": "a"}, {"id": 1}]),
+            "at `/1/id`: expected string, found 1",
+        );
+        check("Verdict", json!("go"), "fits");
+        check(
+            "Verdict",
+            json!("halt"),
+            "\"halt\" is none of \"go\", \"stop\"",
+        );
+        check("Loose", json!({"step": "a", "n": 1}), "fits");
+        check(
+            "Loose",
+            json!({"n": "x"}),
+            "at `/n`: expected integer, found \"x\"",
+        );
+        check(
+            "string",
+            json!([
+                [1, 2, 3],
+                "a long text that does not fit into a line of a message"
+            ]),
+            "expected string, found a list",
+        );
+    }
+
+    #[test]
+    fn fields_that_are_left_out_are_filled_in() {
+        let types = types();
+        let kind = parse("list<Step>", &types).unwrap();
+        let given = Value::from_json(json!([{"id": "a"}, {"id": "b", "depth": 2}]));
+        let full = types.complete(&kind, given).to_json();
+        assert_eq!(
+            full,
+            json!([{"id": "a", "depth": 1}, {"id": "b", "depth": 2}])
+        );
+    }
+
+    #[test]
+    fn a_type_fits_where_all_its_values_may_go() {
+        let types = types();
+        let fit = |from: &str, to: &str| {
+            fits(
+                &types,
+                &parse(from, &types).unwrap(),
+                &parse(to, &types).unwrap(),
+            )
+        };
+        for (from, to) in [
+            ("integer", "number"),
+            ("any", "Step"),
+            ("Step", "any"),
+            ("Verdict", "string"),
+            ("string", "Verdict"),
+            ("optional<Step>", "Step"),
+            ("Step", "optional<Step>"),
+            ("list<integer>", "list<number>"),
+            ("Step", "map<any>"),
+            ("map<any>", "Step"),
+        ] {
+            assert!(fit(from, to), "{from} -> {to}");
+        }
+        for (from, to) in [
+            ("number", "integer"),
+            ("string", "integer"),
+            ("list<string>", "string"),
+            ("string", "list<string>"),
+            ("Verdict", "integer"),
+            ("boolean", "Verdict"),
+            ("list<string>", "list<integer>"),
+            ("message", "Step"),
+            ("Step", "map<integer>"),
+        ] {
+            assert!(!fit(from, to), "{from} -> {to}");
+        }
+    }
+}

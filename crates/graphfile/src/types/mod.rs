@@ -5,6 +5,7 @@ mod check;
 mod fit;
 mod parse;
 mod schema;
+mod write;
 
 pub(crate) use builtin::record;
 pub use check::Mismatch;

@@ -3,6 +3,8 @@
 mod calls;
 mod operators;
 
+pub(super) use operators::collect_guards;
+
 use std::collections::BTreeSet;
 
 use cel::IdedExpr;
@@ -36,6 +38,8 @@ pub(crate) struct Names {
     pub(crate) roots: Vec<Root>,
     /// Channels that surely have a value here, such as those the node itself has just written.
     pub(crate) assured: BTreeSet<String>,
+    /// Paths that are there, because a branch that is taken without them stands before.
+    pub(crate) present: Vec<String>,
 }
 
 /// A name beside `state`.
@@ -86,7 +90,7 @@ impl<'c, 't> Checker<'c, 't> {
         wary: bool,
         reads: &'c mut BTreeSet<String>,
     ) -> Self {
-        let (bound, guards) = (Vec::new(), Vec::new());
+        let (bound, guards) = (Vec::new(), names.present.clone());
         Self {
             report,
             types,

@@ -321,7 +321,7 @@ fn is_null(node: &IdedExpr) -> bool {
 }
 
 /// Collects what is there if a condition holds, or does not.
-fn collect_guards(condition: &IdedExpr, holds: bool, guards: &mut Vec<String>) {
+pub(crate) fn collect_guards(condition: &IdedExpr, holds: bool, guards: &mut Vec<String>) {
     match &condition.expr {
         Expr::Select(select) if select.test && holds => {
             let path = path_text(&select.operand).map(|path| format!("{path}.{}", select.field));

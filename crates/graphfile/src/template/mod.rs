@@ -34,6 +34,8 @@ struct Inner {
     place: String,
     /// The channels it names; `None` if it looks at the state as a whole.
     channels: Option<Vec<String>>,
+    /// Whether it names `run`.
+    asks_run: bool,
 }
 
 /// Why a prompt could not be rendered.
@@ -81,12 +83,13 @@ impl Template {
         env.add_test("none", minijinja::tests::is_none);
         env.add_template_owned(NAME, text.to_owned())?;
         let names = env.get_template(NAME)?.undeclared_variables(true);
-        let mut channels = Some(Vec::new());
+        let (mut channels, mut asks_run) = (Some(Vec::new()), false);
         let mut names: Vec<String> = names.into_iter().collect();
         names.sort_unstable();
         for name in &names {
             match name.split('.').collect::<Vec<_>>().as_slice() {
                 ["state"] => channels = None,
+                ["run", ..] => asks_run = true,
                 ["state", channel, ..] => {
                     if let Some(channels) = &mut channels {
                         channels.push((*channel).to_owned());
@@ -100,6 +103,7 @@ impl Template {
                 env,
                 place: place.to_owned(),
                 channels,
+                asks_run,
             }),
         })
     }
@@ -116,8 +120,10 @@ impl Template {
             Some(names) => names.iter().map(|name| value(name)).collect(),
             None => scene.channels().names().map(value).collect(),
         };
-        let run = to_jinja(Some(&scene.facts().run()));
-        let context = BTreeMap::from([("state", Jinja::from(state)), ("run", run)]);
+        let mut context = BTreeMap::from([("state", Jinja::from(state))]);
+        if inner.asks_run {
+            context.insert("run", to_jinja(Some(&scene.facts().run())));
+        }
         inner
             .env
             .get_template(NAME)
