@@ -194,6 +194,13 @@ impl Checkpoint {
             records: Vec::new(),
         })
     }
+
+    /// The questions asked here that have no answer yet, in the order they were asked.
+    #[must_use]
+    pub fn open_questions(&self) -> Vec<crate::interrupt::Interrupt> {
+        let open = crate::run::open_questions(&self.records);
+        open.into_iter().map(|open| open.interrupt).collect()
+    }
 }
 
 /// A thread, as lists show it.

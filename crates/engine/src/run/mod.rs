@@ -14,6 +14,7 @@ mod update;
 pub use child::{ChildMemory, Subgraph};
 pub use inspect::{Pending, Snapshot};
 pub use journal::{Call, Effects};
+pub(crate) use open::open_questions;
 pub use options::{Exit, Input, InputPolicy, Outcome, RunOptions};
 
 use crate::checkpoint::{Checkpointer, Scope, ThreadKey};

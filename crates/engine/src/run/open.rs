@@ -332,14 +332,14 @@ fn input_writes(
 
 /// An open question and where it was asked.
 #[derive(Clone, Debug)]
-pub(super) struct Open {
+pub(crate) struct Open {
     pub(super) task: Arc<str>,
     pub(super) slot: Slot,
-    pub(super) interrupt: Interrupt,
+    pub(crate) interrupt: Interrupt,
 }
 
 /// The questions at a checkpoint that have no answer yet, in the order they were asked.
-pub(super) fn open_questions(records: &[Record]) -> Vec<Open> {
+pub(crate) fn open_questions(records: &[Record]) -> Vec<Open> {
     let answered = |task: &Arc<str>, slot: &Slot| {
         records.iter().any(|record| {
             record.task == *task

@@ -1,0 +1,361 @@
+//! One invocation of a graph: its events are shown, signals stop it, its end is told.
+
+use super::Cx;
+use super::failure::{Failure, print_error, run_hints};
+use super::host::Host;
+use super::output::Tone;
+use super::setup::Notes;
+use super::signal;
+use super::status::Status;
+use super::store::Store;
+use super::terminal::line::{one_line, quoted};
+use super::terminal::{Mode, Screen, question};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tine::engine::checkpoint::Scope;
+use tine::engine::{
+    Breakpoints, ClientCommand, Event, EventKind, Exit, Input, Interrupt, Listener, Outcome,
+    Resume, RunError, RunOptions, Runner, START, ThreadKey, Update, Value, World as _,
+};
+use tine::graphfile::LoadedGraph;
+use tine::tools::paths::Access;
+use tokio_util::sync::CancellationToken;
+
+/// What is to be run.
+pub(crate) struct Job {
+    pub(crate) host: Host,
+    pub(crate) graph: LoadedGraph,
+    pub(crate) store: Store,
+    pub(crate) thread: ThreadKey,
+    pub(crate) notes: Notes,
+    pub(crate) mode: Mode,
+    pub(crate) max_steps: Option<u32>,
+}
+
+/// What it is run with.
+pub(crate) enum Start {
+    /// An input, as the engine takes it.
+    Input(Input),
+    /// A message that answers open questions.
+    Reply(Reply),
+}
+
+/// A plain message to a thread that asked: it answers the questions, and is kept as a message too.
+pub(crate) struct Reply {
+    /// The questions and the answer to each.
+    pub(crate) answers: Vec<(Interrupt, Value)>,
+    /// The message, as an update.
+    pub(crate) message: Update,
+}
+
+/// Runs a job to its end and tells it.
+pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Status, Failure> {
+    let known = job.store.0.thread(&job.thread).await?.is_some();
+    note(&job).await?;
+    let limits = &job.graph.outline.limits;
+    let cancel = CancellationToken::new();
+    let screen = Screen::open(cx, job.mode, &job.graph.outline.name, cancel.clone());
+    let steps = Arc::new(AtomicU64::new(0));
+    let options = RunOptions {
+        step_limit: job
+            .max_steps
+            .map_or(limits.engine_steps(), |steps| u64::from(steps) + 1),
+        max_parallel: limits.max_parallel as usize,
+        listener: Some(counting(screen.listener(), steps.clone())),
+        cancel: cancel.clone(),
+        ..RunOptions::default()
+    };
+    let runner = Runner::new(job.graph.graph.clone(), tine::engine::TokioWorld::new())
+        .with_world(cx.world.clone())
+        .with_checkpointer(job.store.0.clone());
+
+    let mut run = Box::pin(invoke(&runner, &job.thread, start, options));
+    let world = cx.world.clone();
+    let deadline = async {
+        match limits.deadline {
+            Some(deadline) => world.sleep(deadline).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut late = false;
+    let ended = tokio::select! {
+        ended = &mut run => Some(ended),
+        () = signal::stop() => None,
+        () = deadline => { late = true; None }
+    };
+    let ended = match ended {
+        Some(ended) => Some(ended),
+        // Asked once, the run stops where nothing is lost; asked twice, where it is.
+        None => {
+            cancel.cancel();
+            tokio::select! {
+                ended = &mut run => Some(ended),
+                () = signal::stop() => None,
+            }
+        }
+    };
+    drop(run);
+    screen.close(cx);
+    let told = Told {
+        steps: steps.load(Ordering::Relaxed),
+        late,
+    };
+    match ended {
+        Some(Ok(outcome)) => Ok(tell(cx, &job, &outcome, &told)),
+        Some(Err(error)) => {
+            forget_unbegun(&job, known).await?;
+            Err(error.into())
+        }
+        None => Ok(tell_broken_off(cx, &job)),
+    }
+}
+
+struct Told {
+    steps: u64,
+    /// Whether the deadline of the graph stopped the run.
+    late: bool,
+}
+
+/// Notes beside the thread how it is run, before anything can be lost.
+async fn note(job: &Job) -> Result<(), Failure> {
+    let writer = job.store.0.open(&job.thread).await?;
+    writer.note(job.notes.to_map()?).await?;
+    Ok(())
+}
+
+/// Takes the notes of a new thread away when its run was refused.
+async fn forget_unbegun(job: &Job, known: bool) -> Result<(), Failure> {
+    let scope = Scope::root(job.thread.clone());
+    if !known && job.store.0.load(&scope, None).await?.is_none() {
+        job.store.0.delete(&job.thread).await?;
+    }
+    Ok(())
+}
+
+async fn invoke(
+    runner: &Runner,
+    thread: &ThreadKey,
+    start: Start,
+    options: RunOptions,
+) -> Result<Outcome, RunError> {
+    match start {
+        Start::Input(input) => runner.invoke(thread, input, options).await,
+        Start::Reply(reply) => answer(runner, thread, reply, options).await,
+    }
+}
+
+/// Answers questions with a message, which stands behind the results it brought about.
+///
+/// The message can not be written together with the answers: it would come between the model's calls and their
+/// results. So the answers go first, with a breakpoint after the nodes that asked, and the message follows as a
+/// client's update; to listeners the two invocations are one. Breakpoints of the graph itself right behind those nodes
+/// are passed by. If questions stay open in that step, there are no results yet to stand behind, and the words live on
+/// in the answers only.
+async fn answer(
+    runner: &Runner,
+    thread: &ThreadKey,
+    reply: Reply,
+    options: RunOptions,
+) -> Result<Outcome, RunError> {
+    let asked = reply.answers.iter().map(|(interrupt, _)| {
+        let path = &*interrupt.node;
+        path.split_once('/').map_or(path, |(root, _)| root)
+    });
+    let first = RunOptions {
+        interrupt_after: Breakpoints::at(asked),
+        listener: options.listener.clone().map(|listener| {
+            without(listener, |kind| {
+                matches!(
+                    kind,
+                    EventKind::Breakpoint { .. }
+                        | EventKind::Ended {
+                            exit: Exit::Paused | Exit::Done
+                        }
+                )
+            })
+        }),
+        ..options.clone()
+    };
+    let answers = reply
+        .answers
+        .iter()
+        .map(|(interrupt, value)| (interrupt.id, value.clone()));
+    let outcome = runner.invoke(thread, Resume::by_id(answers), first).await?;
+    if !matches!(outcome.exit, Exit::Paused | Exit::Done) {
+        return Ok(outcome);
+    }
+    let command = ClientCommand {
+        update: reply.message,
+        ..ClientCommand::default()
+    };
+    let second = RunOptions {
+        listener: options
+            .listener
+            .clone()
+            .map(|listener| without(listener, |kind| matches!(kind, EventKind::Started { .. }))),
+        ..options
+    };
+    let answered = outcome.answered;
+    let outcome = runner.invoke(thread, command, second).await?;
+    Ok(with_answered(outcome, answered))
+}
+
+fn with_answered(mut outcome: Outcome, answered: usize) -> Outcome {
+    outcome.answered += answered;
+    outcome
+}
+
+/// Hands on all events but some of the root graph's.
+fn without(listener: Arc<dyn Listener>, left_out: fn(&EventKind) -> bool) -> Arc<dyn Listener> {
+    Arc::new(move |event: &Event| {
+        if !(event.namespace.is_empty() && left_out(&event.kind)) {
+            listener.on_event(event);
+        }
+    })
+}
+
+/// Counts the steps of the root graph on their way.
+fn counting(listener: Arc<dyn Listener>, steps: Arc<AtomicU64>) -> Arc<dyn Listener> {
+    Arc::new(move |event: &Event| {
+        if let EventKind::Step { tasks } = &event.kind
+            && event.namespace.is_empty()
+            && tasks.iter().any(|task| &**task != START)
+        {
+            steps.fetch_add(1, Ordering::Relaxed);
+        }
+        listener.on_event(event);
+    })
+}
+
+/// An artifact: as agents know it, and where it is.
+pub(crate) fn artifacts(
+    host: &tine::tools::paths::Home,
+    thread: &ThreadKey,
+    values: &tine::engine::value::Map,
+) -> Vec<(String, Option<String>)> {
+    let listed = values.get("artifacts").and_then(Value::as_list);
+    let Some(listed) = listed.filter(|listed| !listed.is_empty()) else {
+        return Vec::new();
+    };
+    let folders = host.thread(thread).ok();
+    let place = |path: &str| {
+        let resolved = folders.as_ref()?.resolve(path, Access::Read).ok()?;
+        Some(resolved.host_path().display().to_string())
+    };
+    let paths = listed.iter().filter_map(Value::as_str);
+    paths.map(|path| (path.to_owned(), place(path))).collect()
+}
+
+/// Tells how a run ended.
+fn tell(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told) -> Status {
+    let status = match told.late && outcome.exit == Exit::Cancelled {
+        true => Status::Limit,
+        false => Status::of(&outcome.exit),
+    };
+    let artifacts = artifacts(job.host.home(), &job.thread, &outcome.values);
+    match job.mode {
+        Mode::Json => {
+            let mut line = serde_json::to_value(outcome).unwrap_or_default();
+            line["event"] = json!("outcome");
+            line["thread"] = json!(job.thread.thread);
+            line["steps"] = json!(told.steps);
+            line["artifacts"] = artifacts
+                .iter()
+                .map(|(path, host_path)| json!({"path": path, "host_path": host_path}))
+                .collect();
+            if status == Status::Limit && outcome.exit == Exit::Cancelled {
+                line["exit"] = json!("deadline");
+            }
+            cx.stdout.line(&line.to_string());
+        }
+        Mode::Text => tell_text(cx, job, outcome, told, &artifacts),
+    }
+    if let Some(error) = outcome.exit.error() {
+        let file = cx.env.shown(&job.notes.setup.graph);
+        let mut hints = run_hints(error);
+        hints.push(go_on(job));
+        print_error(&mut cx.stderr, &format!("{file}: {error}"), &hints);
+    } else if status == Status::Limit {
+        let file = cx.env.shown(&job.notes.setup.graph);
+        let message = format!("{file}: the run took longer than its `limits.deadline`");
+        print_error(&mut cx.stderr, &message, &[go_on(job)]);
+    } else if status == Status::Cancelled && !cx.stdout.closed() {
+        print_error(&mut cx.stderr, "the run was cancelled", &[go_on(job)]);
+    }
+    status
+}
+
+fn go_on(job: &Job) -> String {
+    format!(
+        "`tine resume {}` goes on from here",
+        quoted(&job.thread.thread)
+    )
+}
+
+fn tell_text(
+    cx: &mut Cx,
+    job: &Job,
+    outcome: &Outcome,
+    told: &Told,
+    artifacts: &[(String, Option<String>)],
+) {
+    let out = &mut cx.stdout;
+    let width = out.device().width;
+    for (name, value) in &outcome.values {
+        let shown_already = matches!(&**name, "messages" | "artifacts");
+        if outcome.exit == Exit::Done && !shown_already && !value.is_null() {
+            let text = match value.as_str() {
+                Some(text) => text.to_owned(),
+                None => value.to_canonical(),
+            };
+            let room = width.saturating_sub(name.len() + 2).max(8);
+            let name = out.paint(Tone::Strong, name);
+            out.line(&format!("{name}: {}", one_line(&text, room)));
+        }
+    }
+    if !artifacts.is_empty() {
+        let title = out.paint(Tone::Strong, "artifacts");
+        out.line(&format!("\n{title}"));
+        for (path, place) in artifacts {
+            out.line(&format!("  {path}"));
+            let place = place.as_deref().unwrap_or("(is not there any more)");
+            let place = out.paint(Tone::Faint, place);
+            out.line(&format!("    {place}"));
+        }
+    }
+    if outcome.exit == Exit::Interrupted {
+        question::print(out, &job.thread.thread, &outcome.interrupts);
+    }
+    let (tone, words) = match &outcome.exit {
+        Exit::Done => (Tone::Good, "done"),
+        Exit::Interrupted => (Tone::Hint, "waiting for an answer"),
+        Exit::Paused => (Tone::Hint, "stopped at a breakpoint"),
+        Exit::StepLimit { .. } => (Tone::Bad, "stopped at a limit"),
+        Exit::Cancelled if told.late => (Tone::Bad, "stopped at the deadline"),
+        Exit::Cancelled => (Tone::Bad, "cancelled"),
+        _ => (Tone::Bad, "failed"),
+    };
+    let words = out.paint(tone, words);
+    let steps = told.steps;
+    let after = match (&outcome.exit, steps) {
+        (_, 1) => "after 1 step".to_owned(),
+        (_, steps) => format!("after {steps} steps"),
+    };
+    out.line(&format!("\n{words} {after}"));
+    if outcome.exit == Exit::Paused {
+        let command = format!("tine resume {}", quoted(&job.thread.thread));
+        let command = out.paint(Tone::Hint, &command);
+        out.line(&format!("go on with\n  {command}"));
+    }
+}
+
+/// Tells that a run was dropped where it stood; the thread is as its last record left it.
+fn tell_broken_off(cx: &mut Cx, job: &Job) -> Status {
+    if job.mode == Mode::Json {
+        let line = json!({"event": "outcome", "exit": "cancelled", "thread": job.thread.thread});
+        cx.stdout.line(&line.to_string());
+    }
+    print_error(&mut cx.stderr, "the run was broken off", &[go_on(job)]);
+    Status::Cancelled
+}

@@ -1,0 +1,184 @@
+//! Errors as the command tells them: what is wrong, and the way out.
+
+use super::output::{Stream, Tone};
+use super::status::Status;
+use serde_json::{Value, json};
+use std::fmt::Display;
+use tine::engine::{RunError, StoreError};
+use tine::models::ModelsError;
+use tine::tools::assemble::AssemblyError;
+use tine::tools::config::ConfigError;
+use tine::tools::paths::HomeError;
+
+/// Why a command did not do what it was told to.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The exit status.
+    pub(crate) status: Status,
+    /// What the JSON form calls it.
+    code: String,
+    error: anyhow::Error,
+    hints: Vec<String>,
+}
+
+impl Failure {
+    /// A mistake in what the user gave.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self {
+            status: Status::Usage,
+            code: "usage".to_owned(),
+            error: anyhow::anyhow!("{message}"),
+            hints: Vec::new(),
+        }
+    }
+
+    fn of(code: &str, error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            code: code.to_owned(),
+            error: error.into(),
+            ..Self::usage("")
+        }
+    }
+
+    /// Adds a way out.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Prints it for people.
+    pub(crate) fn print(&self, stderr: &mut Stream) {
+        print_error(stderr, &chain(&self.error), &self.hints);
+    }
+
+    /// The line that stands for the outcome in `--json`.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "event": "outcome",
+            "exit": "refused",
+            "error": {"code": self.code, "message": chain(&self.error)},
+            "hints": self.hints,
+        })
+    }
+}
+
+/// Prints an error and its hints.
+pub(crate) fn print_error(stderr: &mut Stream, message: &str, hints: &[String]) {
+    let label = stderr.paint(Tone::Bad, "error:");
+    stderr.line(&format!("{label} {message}"));
+    for hint in hints {
+        let label = stderr.paint(Tone::Hint, "hint:");
+        stderr.line(&format!("{label} {hint}"));
+    }
+}
+
+/// An error with those causes that it does not name itself.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
+/// What helps against an error of a run, if anything does in general.
+pub(crate) fn run_hints(error: &RunError) -> Vec<String> {
+    let hint = match error {
+        RunError::Store(error) => return vec![store_hint(error).to_owned()],
+        RunError::StepLimit { .. } => {
+            "`--max-steps N` allows more, `limits.max_steps` in the graph file for good"
+        }
+        RunError::VisitLimit { .. } => "`limits.max_visits` in the graph file allows more",
+        RunError::UnknownInput { .. } => {
+            "`tine show FILE` draws the graph; its `input:` lists what it takes"
+        }
+        RunError::MultipleInterrupts { .. } | RunError::UnknownInterrupt { .. } => {
+            "`tine threads show THREAD` lists the open questions with their ids; answer with `--answer ID=VALUE`"
+        }
+        RunError::EmptyResume => "answer with `--answer ID=VALUE`",
+        RunError::EmptyInput { .. } => "start it with `tine run GRAPH TEXT --thread THREAD`",
+        RunError::Mismatch { .. } => {
+            "go on with the graph file that the thread was started with, or start a new thread"
+        }
+        RunError::ConcurrentUpdate { .. } | RunError::Reducer { .. } => {
+            "the channel's `reduce:` in the graph file says how writes are folded"
+        }
+        _ => return Vec::new(),
+    };
+    vec![hint.to_owned()]
+}
+
+fn store_hint(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Held { .. } => "wait until it has ended, or work on another thread",
+        StoreError::Damaged { .. } => {
+            "put a good copy in its place, or set TINE_HOME to another folder to begin anew"
+        }
+        StoreError::Newer { .. } => {
+            "set TINE_HOME to another folder to begin anew with this program"
+        }
+        _ => "threads live in TINE_HOME, or `.tine` in the working directory",
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let failure = Self {
+            status: Status::of_error(&error),
+            hints: run_hints(&error),
+            ..Self::usage("")
+        };
+        Self {
+            code: error.code(),
+            error: error.into(),
+            ..failure
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        RunError::Store(error).into()
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let hint = match &error {
+            ConfigError::Read { .. } => "name a configuration with `--config FILE`",
+            ConfigError::Target { .. } => {
+                "settings are given as `--set tools.web_search.path=DIR`; `tine tools` lists the tools"
+            }
+            ConfigError::Variable { .. } => "export the variable in the shell that runs tine",
+            _ => "config/README.md explains the format",
+        };
+        Self::of("config", error).hint(hint)
+    }
+}
+
+impl From<AssemblyError> for Failure {
+    fn from(error: AssemblyError) -> Self {
+        match error {
+            AssemblyError::Config(error) => error.into(),
+            error => Self::of("assembly", error)
+                .hint("config/README.md lists what `use:` can name and how tools are called"),
+        }
+    }
+}
+
+impl From<ModelsError> for Failure {
+    fn from(error: ModelsError) -> Self {
+        Self::of("models", error).hint("crates/models/README.md explains the `models:` section")
+    }
+}
+
+impl From<HomeError> for Failure {
+    fn from(error: HomeError) -> Self {
+        Self::of("home", error)
+            .hint("TINE_HOME names the folder that tine keeps threads and files in")
+    }
+}

@@ -1,0 +1,179 @@
+//! `tine validate`
+
+use super::Cx;
+use super::failure::Failure;
+use super::host::{Host, read};
+use super::output::Tone;
+use super::setup::{CONFIG, ConfigArgs, Setup};
+use super::status::Status;
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use tine::graphfile::{Level, Registry};
+use tine::models::Script;
+
+/// Checks graph files and scripts, and says everything that is wrong with them
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ValidateArgs {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Prints the findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Counts warnings as errors
+    #[arg(long)]
+    deny_warnings: bool,
+}
+
+const EXAMPLES: &str = "\
+EXAMPLES
+  tine validate graphs/*.yaml
+  tine validate graphs/*.yaml --deny-warnings --json
+
+Names of tools and models are looked up in the configuration. Without one (no --config, and no
+config/config.yaml here) unknown names are warnings.
+
+Exit status: 0 nothing is wrong, 1 there are errors, 2 a file could not be read.";
+
+/// What was found in one file.
+#[derive(Default)]
+struct Found {
+    errors: usize,
+    warnings: usize,
+    unreadable: bool,
+    /// For people.
+    text: String,
+    /// For programs.
+    findings: Value,
+}
+
+pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failure> {
+    let registry = registry(cx, args)?;
+    let mut all = Found::default();
+    let mut lines = Vec::new();
+    for file in &args.files {
+        let found = check(cx, file, &registry);
+        if !found.text.is_empty() {
+            if !all.text.is_empty() {
+                all.text.push('\n');
+            }
+            all.text.push_str(&found.text);
+        }
+        all.errors += found.errors;
+        all.warnings += found.warnings;
+        all.unreadable |= found.unreadable;
+        let shown = file.display().to_string();
+        lines.push(json!({"file": shown, "findings": found.findings}));
+    }
+    if args.json {
+        cx.stdout.line(&Value::from(lines).to_string());
+    } else {
+        cx.stdout.write(&all.text);
+        let summary = summary(cx, args.files.len(), &all);
+        cx.stdout.line(&summary);
+    }
+    let wrong = all.errors > 0 || (args.deny_warnings && all.warnings > 0);
+    Ok(match (all.unreadable, wrong) {
+        (true, _) => Status::Usage,
+        (false, true) => Status::Findings,
+        (false, false) => Status::Done,
+    })
+}
+
+/// The names that files may use: those of the configuration, or none that are known.
+fn registry(cx: &Cx, args: &ValidateArgs) -> Result<Registry, Failure> {
+    let config = &args.config.config;
+    if config == Path::new(CONFIG) && !config.exists() && args.config.set.is_empty() {
+        return Ok(Registry {
+            checkpointer: true,
+            offline: true,
+            ..Registry::default()
+        });
+    }
+    let setup = Setup::new(cx, Path::new(""), &args.config, &[]);
+    Ok(Host::open(cx, &setup)?.registry())
+}
+
+fn check(cx: &Cx, file: &Path, registry: &Registry) -> Found {
+    let (text, shown) = match read(cx, file) {
+        Ok(read) => read,
+        Err(failure) => {
+            let error = failure.to_json()["error"]["message"].clone();
+            let message = error.as_str().unwrap_or_default();
+            let label = cx.stdout.paint(Tone::Bad, "error:");
+            return Found {
+                unreadable: true,
+                text: format!("{label} {message}\n"),
+                findings: json!([{"level": "error", "title": error}]),
+                ..Found::default()
+            };
+        }
+    };
+    if is_script(&text) {
+        return check_script(cx, &shown, &text);
+    }
+    let (_, diagnostics) = Host::check(&shown, &text, file, registry);
+    Found {
+        errors: diagnostics.count(Level::Error),
+        warnings: diagnostics.count(Level::Warning),
+        text: match cx.stdout.device().colour {
+            true => diagnostics.render_coloured(),
+            false => diagnostics.render(),
+        },
+        findings: diagnostics.to_json(),
+        unreadable: false,
+    }
+}
+
+/// Whether a file says that it is a script for the scripted model.
+fn is_script(text: &str) -> bool {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("schema:"))
+        .any(|schema| {
+            schema
+                .trim()
+                .trim_matches(['"', '\''])
+                .starts_with("script/")
+        })
+}
+
+fn check_script(cx: &Cx, shown: &str, text: &str) -> Found {
+    match Script::parse(shown, text) {
+        Ok(_) => Found {
+            findings: json!([]),
+            ..Found::default()
+        },
+        Err(error) => {
+            let label = cx.stdout.paint(Tone::Bad, "error:");
+            Found {
+                errors: 1,
+                text: format!("{label} {error}\n"),
+                findings: json!([{"level": "error", "title": error.to_string()}]),
+                ..Found::default()
+            }
+        }
+    }
+}
+
+fn summary(cx: &Cx, files: usize, all: &Found) -> String {
+    let count = |number: usize, what: &str| match number {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    };
+    let files = count(files, "file");
+    let (tone, words) = match (all.unreadable, all.errors, all.warnings) {
+        (false, 0, 0) => (Tone::Good, "nothing is wrong".to_owned()),
+        (unreadable, errors, warnings) => {
+            let mut words = vec![count(errors, "error"), count(warnings, "warning")];
+            if unreadable {
+                words.push("not all could be read".to_owned());
+            }
+            (Tone::Strong, words.join(", "))
+        }
+    };
+    format!("{files}: {}", cx.stdout.paint(tone, &words))
+}

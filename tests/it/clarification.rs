@@ -1,0 +1,123 @@
+//! Questions of the agent, and the ways to answer them.
+
+use crate::command::{Desk, news_report};
+use serde_json::Value;
+
+#[test]
+fn a_run_without_a_topic_asks_and_goes_on_with_the_answer() {
+    let mut desk = Desk::new();
+    let graph = news_report();
+    assert_eq!(
+        desk.record(&["run", &graph, "写份报告", "--thread", "report"])
+            .code,
+        3
+    );
+    assert_eq!(desk.record(&["threads", "show", "report"]).code, 0);
+    assert_eq!(desk.record(&["resume", "report", "电池"]).code, 0);
+    desk.assert("clarification");
+}
+
+fn asked(desk: &Desk) -> Value {
+    let graph = news_report();
+    let ran = desk.run(&["run", &graph, "写份报告", "--thread", "t", "--json"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    ran.outcome()
+}
+
+/// The messages as `type: text`, tool calls by name.
+fn conversation(outcome: &Value) -> Vec<String> {
+    let messages = outcome["values"]["messages"].as_array().unwrap();
+    let line = |message: &Value| {
+        let calls = message["tool_calls"].as_array();
+        match calls.and_then(|calls| calls.first()) {
+            Some(call) => format!("calls {}", call["name"].as_str().unwrap()),
+            None => format!(
+                "{}: {}",
+                message["type"].as_str().unwrap(),
+                message["content"].as_str().unwrap()
+            ),
+        }
+    };
+    messages.iter().map(line).collect()
+}
+
+#[test]
+fn a_message_to_a_thread_that_asks_is_the_answer_and_stays_a_message() {
+    let desk = Desk::new();
+    let question = asked(&desk);
+    let graph = news_report();
+    let ran = desk.run(&["run", &graph, "高铁", "--thread", "t", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let outcome = ran.outcome();
+    assert_eq!(
+        outcome["run"], question["run"],
+        "it goes on in the same run"
+    );
+    assert_eq!(outcome["answered"], 1);
+    let conversation = conversation(&outcome);
+    assert_eq!(
+        conversation[..5],
+        [
+            "human: 写份报告",
+            "calls ask_clarification",
+            "tool: 高铁",
+            "human: 高铁",
+            "calls web_search"
+        ]
+    );
+    let ends = ran
+        .stdout
+        .lines()
+        .filter(|line| line.contains(r#""event":"ended""#));
+    assert_eq!(ends.count(), 1, "to listeners it is one invocation");
+}
+
+#[test]
+fn a_question_is_answered_by_its_id_or_the_start_of_it() {
+    let desk = Desk::new();
+    let question = asked(&desk);
+    let id = question["interrupts"][0]["id"].as_str().unwrap();
+    let answer = format!("{}=2", &id[..6]);
+    let ran = desk.tine(&["resume", "t", "--answer", &answer, "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(conversation(&ran.outcome())[2], "tool: 2");
+}
+
+#[test]
+fn an_answer_may_be_the_json_of_a_front_end() {
+    let desk = Desk::new();
+    asked(&desk);
+    let json = r#"{"kind": "text", "value": "茶"}"#;
+    let ran = desk.tine(&["resume", "t", "--answer-json", json, "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(conversation(&ran.outcome())[2], "tool: 茶");
+}
+
+#[test]
+fn nobody_is_asked_when_questions_are_switched_off() {
+    let desk = Desk::new();
+    let graph = news_report();
+    let args = [
+        "run",
+        &graph,
+        "写份报告",
+        "--option",
+        "disable_clarification",
+        "--json",
+    ];
+    let ran = desk.run(&args);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.outcome()["interrupts"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn going_on_without_an_answer_asks_again() {
+    let desk = Desk::new();
+    let first = asked(&desk);
+    let ran = desk.tine(&["resume", "t", "--json"]);
+    assert_eq!(ran.code, 3);
+    assert_eq!(
+        ran.outcome()["interrupts"][0]["id"],
+        first["interrupts"][0]["id"]
+    );
+}
