@@ -44,3 +44,8 @@ pub use tine_graphfile as graphfile;
 pub use tine_models as models;
 pub use tine_stores as stores;
 pub use tine_tools as tools;
+
+/// The code of the repository's README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

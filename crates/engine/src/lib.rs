@@ -1,12 +1,4 @@
-//! Runs graphs: channels, reducers, commands, steps, interrupts, checkpoints, events.
-//!
-//! A graph is a set of nodes over typed state channels. It runs in steps: the tasks of a step read one frozen state,
-//! run side by side, and their writes are folded into the state all at once, in an order that does not depend on who
-//! finished first. Between two steps stands a checkpoint, from which a run goes on after a question, a crash or a week.
-//!
-//! This crate owns: [`Graph`], channels and reducers, [`Command`], the pure step, [`Runner`], limits,
-//! the journal, interrupts, [`Checkpoint`], [`Event`], [`World`], [`Message`]. It never touches YAML, HTTP, SQL,
-//! expressions, prompts or environment variables.
+#![doc = include_str!("../README.md")]
 
 pub mod channel;
 pub mod checkpoint;

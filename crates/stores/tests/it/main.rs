@@ -8,6 +8,7 @@
     missing_docs
 )]
 
+mod conformance;
 mod contract;
 mod damage;
 mod growth;
