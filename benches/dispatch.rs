@@ -100,13 +100,13 @@ fn dispatch(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(format!("chain/{nodes}"));
         group.throughput(Throughput::Elements(nodes as u64));
         group.bench_function("bare loop", |bench| {
-            bench.iter(|| runtime.block_on(bare(black_box(nodes))))
+            bench.iter(|| runtime.block_on(bare(black_box(nodes))));
         });
         let graph = chain(nodes);
         let input = Update::new().set("count", 0_i64);
         let runner = Runner::new(graph.clone(), TokioWorld::new());
         group.bench_function("tine", |bench| {
-            bench.iter(|| run(&runtime, &runner, &thread, &input))
+            bench.iter(|| run(&runtime, &runner, &thread, &input));
         });
         group.bench_function("tine, memory checkpoints", |bench| {
             bench.iter(|| {
@@ -125,7 +125,7 @@ fn dispatch(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(format!("fan-out/{tasks}"));
         group.throughput(Throughput::Elements(tasks as u64));
         group.bench_function("bare loop", |bench| {
-            bench.iter(|| runtime.block_on(bare(black_box(tasks))))
+            bench.iter(|| runtime.block_on(bare(black_box(tasks))));
         });
         let runner = Runner::new(fan_out(tasks as i64), TokioWorld::new());
         group.bench_with_input(BenchmarkId::from_parameter("tine"), &tasks, |bench, _| {
