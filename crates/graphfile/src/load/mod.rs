@@ -233,9 +233,11 @@ fn analyse_document(
         types: Arc::clone(&types),
         channels,
         view,
+        // A request tells its model which visit of the node it is.
+        counts_visits: reads.contains(VISITS)
+            || nodes.iter().any(|node| node.kind == Some(Kind::Model)),
         nodes,
         start,
-        counts_visits: reads.contains(VISITS),
         index: crate::syntax::Index::default(),
     })
 }
