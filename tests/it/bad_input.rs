@@ -257,3 +257,25 @@ fn a_database_that_is_none() {
         );
     }
 }
+
+#[test]
+fn relative_settings_from_another_folder() {
+    let desk = Desk::new();
+    let graph = news_report();
+    desk.file("notes/tea.md", "# Tea\n\nTea is a drink.\n");
+    let args = [
+        "run",
+        &graph,
+        "写份报告",
+        "--thread",
+        "t",
+        "--set",
+        "tools.web_search.path=notes",
+    ];
+    assert_eq!(desk.run(&args).code, 3);
+    let resume = ["resume", "t", "Tea"];
+    let elsewhere = crate::command::finish(desk.command(&resume).current_dir("/"));
+    check(&elsewhere, &["was run with `--set` in ", "cd "]);
+    let ran = desk.tine(&resume);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}

@@ -206,3 +206,17 @@ fn a_deadline_is_a_limit() {
     assert!(ran.stderr.contains("`limits.deadline`"), "{}", ran.stderr);
     goes_on(&desk);
 }
+
+#[test]
+fn a_breakpoint_stops_and_the_thread_goes_on() {
+    let desk = Desk::new();
+    let text = std::fs::read_to_string(news_report()).unwrap();
+    let paused = text.replace("    type: tools\n", "    type: tools\n    pause: before\n");
+    let graph = desk.file("graph.yaml", &paused);
+    let ran = desk.run(&["run", &graph, "find tea", "--thread", "t"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let end = "  pause  act\n\nstopped at a breakpoint after 1 step\ngo on with\n  tine resume t\n";
+    assert!(ran.stdout.ends_with(end), "{}", ran.stdout);
+    let ran = desk.tine(&["resume", "t"]);
+    assert_eq!(ran.code, 3, "it meets the next one: {}", ran.stdout);
+}

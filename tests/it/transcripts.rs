@@ -55,7 +55,6 @@ name: agent
 state:
   messages: { type: list<message>, reduce: messages }
   artifacts: { type: list<string>, reduce: dedupe }
-limits: { max_visits: { agent: 10 } }
 start: agent
 nodes:
   agent:

@@ -22,8 +22,11 @@ impl Spinner {
                 Err(_) => bar,
             }
         });
-        bar.set_message(work.to_owned());
-        bar.tick();
+        if bar.message() == work {
+            bar.tick();
+        } else {
+            bar.set_message(work.to_owned()); // which draws
+        }
     }
 
     /// Takes it away.
