@@ -194,17 +194,13 @@ fn a_failed_run_goes_on_when_its_cause_is_gone() {
 fn a_deadline_is_a_limit() {
     let desk = Desk::new();
     let text = std::fs::read_to_string(news_report()).unwrap();
-    let graph = desk.file(
-        "graph.yaml",
-        &text.replace("max_steps: 40", "deadline: 300ms"),
-    );
+    let graph = desk.file("graph.yaml", &text.replace("max_steps: 40", "deadline: 1s"));
     let ran = desk.run(&[
         "run", &graph, "find tea", "--thread", "t", "--json", "--set", SLOW,
     ]);
     assert_eq!(ran.code, 5, "{}", ran.stderr);
     assert_eq!(ran.outcome()["exit"], "deadline");
     assert!(ran.stderr.contains("`limits.deadline`"), "{}", ran.stderr);
-    goes_on(&desk);
 }
 
 #[test]

@@ -196,14 +196,9 @@ async fn answer(
             .map(|listener| without(listener, |kind| matches!(kind, EventKind::Started { .. }))),
         ..options
     };
-    let answered = outcome.answered;
-    let outcome = runner.invoke(thread, command, second).await?;
-    Ok(with_answered(outcome, answered))
-}
-
-fn with_answered(mut outcome: Outcome, answered: usize) -> Outcome {
-    outcome.answered += answered;
-    outcome
+    let mut end = runner.invoke(thread, command, second).await?;
+    end.answered += outcome.answered;
+    Ok(end)
 }
 
 /// Hands on all events but some of the root graph's.
@@ -300,10 +295,9 @@ fn tell_text(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told, artifacts: 
         _ => (Tone::Bad, "failed"),
     };
     let words = out.paint(tone, words);
-    let steps = told.steps;
-    let after = match (&outcome.exit, steps) {
-        (_, 1) => "after 1 step".to_owned(),
-        (_, steps) => format!("after {steps} steps"),
+    let after = match told.steps {
+        1 => "after 1 step".to_owned(),
+        steps => format!("after {steps} steps"),
     };
     out.line(&format!("\n{words} {after}"));
     if outcome.exit == Exit::Paused {
