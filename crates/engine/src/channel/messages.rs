@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// Keeps a list of messages by id: a known id is replaced in place, a new one appended.
 ///
 /// Within one write a removal is undone by a later message of that id, and [`Op::Clear`] drops what came before it.
-/// Removing an unknown id is an error. Messages without an id get one before they come here.
+/// Removing an unknown id is an error, and so is what no node could read as a message. Messages without an id get one
+/// before they come here.
 #[derive(Clone, Copy, Debug)]
 pub struct Messages;
 
@@ -98,11 +99,11 @@ impl Reducer for Messages {
 
 /// The message in the form the state keeps, with an id. What is no message is left for the fold to refuse.
 fn with_id(item: &Value, new_id: &mut dyn FnMut() -> Arc<str>) -> Value {
-    let Ok(message) = message::normalise(item) else {
+    let Ok(message) = message::shape(item) else {
         return item.clone();
     };
     match &message {
-        Value::Map(entries) if entries.get("id").is_none_or(Value::is_null) => {
+        Value::Map(entries) if !entries.contains_key("id") => {
             let mut entries = Map::clone(entries);
             entries.insert("id".into(), Value::Text(new_id()));
             entries.into()

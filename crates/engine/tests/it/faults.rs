@@ -1,10 +1,11 @@
 //! What goes wrong in nodes, and what is left of the thread.
 
-use crate::scene::{Scene, block_on, nothing, pause, thread};
+use crate::scene::{Scene, block_on, input, nothing, pause, thread};
+use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tine_engine::channel::{append, last};
+use tine_engine::channel::{append, last, messages};
 use tine_engine::{
     ErrorClass, Graph, GraphBuilder, Input, MemoryCheckpointer, NodeCx, NodeError, RetryPolicy,
     RunOptions, Runner, START, SimWorld, Update, Value,
@@ -242,4 +243,42 @@ fn a_thread_has_one_writer_at_a_time() {
     assert_eq!(first.unwrap().exit.name(), "done");
     insta::assert_snapshot!(second.unwrap_err(), @"the thread could not be stored or read: thread `t` is being run by another run of this process");
     assert_eq!(block_on(run()).unwrap().exit.name(), "done");
+}
+
+#[test]
+fn a_message_that_no_node_could_read_does_not_enter_the_thread() {
+    let refused = |message: serde_json::Value| {
+        let mut graph = Graph::builder("g");
+        graph.channel("messages", messages());
+        graph.node("n", |_: NodeCx| async move { Ok(()) });
+        graph.edge(START, "n");
+        let scene = Scene::new(graph.build().unwrap());
+        let input = input(json!({"messages": ["hi", message]}));
+        let outcome = scene.invoke(input).unwrap();
+        let kept = scene.state().values["messages"].as_list().unwrap().len();
+        let error = outcome.exit.error().map(ToString::to_string);
+        (kept, error.unwrap_or_default())
+    };
+    let (kept, error) = refused(json!({"role": "user", "content": "x", "id": 5}));
+    assert_eq!(kept, 0);
+    insta::assert_snapshot!(error, @"channel `messages` by `__start__` could not be written: the `id` of a message is a text, not a number; without one it gets a new id");
+    let (kept, error) = refused(json!({"role": "ai", "content": "", "tool_calls": "x"}));
+    assert_eq!(kept, 0);
+    insta::assert_snapshot!(error, @r#"channel `messages` by `__start__` could not be written: the field `tool_calls` of a message does not fit: invalid type: string "x", expected a sequence"#);
+    let openai = json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "c", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]});
+    assert_eq!(refused(openai), (2, String::new()));
+}
+
+#[test]
+fn messages_with_an_empty_id_are_all_kept() {
+    let mut graph = Graph::builder("g");
+    graph.channel("messages", messages());
+    graph.node("n", |_: NodeCx| async move { Ok(()) });
+    graph.edge(START, "n");
+    let scene = Scene::new(graph.build().unwrap());
+    let said = |text: &str| json!({"role": "user", "content": text, "id": ""});
+    let outcome = scene.invoke(input(json!({"messages": [said("one"), said("two")]})));
+    let kept = &outcome.unwrap().values["messages"];
+    assert_eq!(kept.as_list().unwrap().len(), 2);
 }

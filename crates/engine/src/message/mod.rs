@@ -1,6 +1,10 @@
 //! Messages of a conversation, in LangChain's JSON.
 
-use crate::value::{Map, Value, ValueError, from_value, to_value};
+mod input;
+
+use crate::value::{Map, Value, ValueError, to_value};
+pub(crate) use input::shape;
+pub use input::{MessageError, normalise};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -27,6 +31,16 @@ impl Role {
             "system" | "developer" => Self::System,
             _ => return None,
         })
+    }
+
+    /// The name, as the state writes it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::Ai => "ai",
+            Self::Tool => "tool",
+            Self::System => "system",
+        }
     }
 }
 
@@ -213,9 +227,9 @@ impl Message {
     /// Reads a message of the state or of a client.
     ///
     /// # Errors
-    /// If it is neither a text, nor `{type, content, ...}`, nor `{role, content, ...}`.
+    /// If it is neither a text, nor `{type, content, ...}`, nor `{role, content, ...}`, or a field of it does not fit.
     pub fn from_value(value: &Value) -> Result<Self, MessageError> {
-        from_value(&normalise(value)?).map_err(MessageError::Shape)
+        input::decode(&shape(value)?)
     }
 
     /// The message as the state keeps it.
@@ -224,114 +238,5 @@ impl Message {
     /// Never for messages that were read; a value made by hand may hold a float that JSON has not.
     pub fn to_value(&self) -> Result<Value, ValueError> {
         to_value(self)
-    }
-}
-
-/// Why something is not a message.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MessageError {
-    /// Neither a text nor a map.
-    #[error("a message is a text or a map with `type` and `content`, not {0}")]
-    Kind(&'static str),
-    /// No `type` and no `role`.
-    #[error(
-        "a message needs a `type` (human, ai, tool, system) or a `role` (user, assistant, tool, system)"
-    )]
-    NoRole,
-    /// A speaker nobody knows.
-    #[error(
-        "`{0}` is no type or role of a message; known are human, ai, tool, system, user, assistant"
-    )]
-    UnknownRole(Arc<str>),
-    /// A known field of another type.
-    #[error("a message has a wrong field: {0}")]
-    Shape(ValueError),
-}
-
-/// Brings what clients and nodes write as a message into the form the state keeps: `type` instead of `role`, a text
-/// as a human message.
-///
-/// # Errors
-/// If it is not a message.
-pub fn normalise(value: &Value) -> Result<Value, MessageError> {
-    let entries = match value {
-        Value::Text(text) => {
-            return Ok(Value::from_pairs([
-                ("type", "human".into()),
-                ("content", Value::Text(text.clone())),
-            ]));
-        }
-        Value::Map(entries) => entries,
-        other => return Err(MessageError::Kind(other.kind())),
-    };
-    let name = entries
-        .get("type")
-        .or_else(|| entries.get("role"))
-        .and_then(Value::as_str);
-    let name = name.ok_or(MessageError::NoRole)?;
-    let role = Role::parse(name).ok_or_else(|| MessageError::UnknownRole(name.into()))?;
-    let kind = match role {
-        Role::Human => "human",
-        Role::Ai => "ai",
-        Role::Tool => "tool",
-        Role::System => "system",
-    };
-    if name == kind && !entries.contains_key("role") && entries.contains_key("content") {
-        return Ok(value.clone());
-    }
-    let mut normal = Map::clone(entries);
-    normal.remove("role");
-    normal.insert("type".into(), kind.into());
-    normal.entry("content".into()).or_insert_with(|| "".into());
-    Ok(normal.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn check(input: serde_json::Value, expected: Result<serde_json::Value, &str>) {
-        let found = normalise(&input.into())
-            .map(|value| value.to_json())
-            .map_err(|error| error.to_string());
-        assert_eq!(found, expected.map_err(str::to_owned));
-    }
-
-    #[test]
-    fn clients_may_write_roles_or_plain_text() {
-        check(json!("hi"), Ok(json!({"type": "human", "content": "hi"})));
-        check(
-            json!({"role": "user", "content": "hi"}),
-            Ok(json!({"type": "human", "content": "hi"})),
-        );
-        check(
-            json!({"role": "assistant", "content": "ok", "id": "m"}),
-            Ok(json!({"type": "ai", "content": "ok", "id": "m"})),
-        );
-        check(
-            json!({"type": "ai", "tool_calls": []}),
-            Ok(json!({"type": "ai", "content": "", "tool_calls": []})),
-        );
-        check(
-            json!(7),
-            Err("a message is a text or a map with `type` and `content`, not a number"),
-        );
-        check(
-            json!({"role": "robot", "content": ""}),
-            Err(
-                "`robot` is no type or role of a message; known are human, ai, tool, system, user, assistant",
-            ),
-        );
-    }
-
-    #[test]
-    fn a_message_keeps_fields_nobody_knows_and_leaves_unset_ones_out() {
-        let json = json!({"type": "ai", "content": [{"type": "text", "text": "a"}, {"type": "reasoning", "sig": "x"}],
-            "id": "m1", "tool_calls": [{"name": "t", "args": {"q": 1}, "id": "c1"}], "example": false});
-        let message = Message::from_value(&json.clone().into()).unwrap();
-        assert_eq!(message.content.text(), "a");
-        assert_eq!(message.to_value().unwrap().to_json(), json);
     }
 }
