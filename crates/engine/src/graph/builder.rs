@@ -10,7 +10,7 @@ use crate::node::{Node, Router};
 use crate::policy::RetryPolicy;
 use crate::state::{ChannelIx, ChannelTable};
 use petgraph::graph::NodeIndex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -475,7 +475,7 @@ impl Freezer {
                 });
             }
         }
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for (name, _) in &self.draft.channels {
             if name.is_empty() || name.starts_with("__") {
                 self.problems.push(Problem::BadName {
@@ -547,27 +547,31 @@ impl Freezer {
     }
 
     fn add_joins(&mut self, exits: &mut [Exits]) -> Vec<JoinDef> {
-        let mut joins = Vec::new();
+        let mut joins: Vec<JoinDef> = Vec::new();
         for draft in std::mem::take(&mut self.draft.joins) {
-            let sources: Vec<&str> = draft.sources.iter().map(|name| &**name).collect();
-            let name: Arc<str> = format!("{}->{}", sources.join("+"), draft.target).into();
-            let place = format!("the join `{name}`");
+            let place = format!("the join into `{}`", draft.target);
             if draft.sources.is_empty() {
                 self.problems.push(Problem::EmptyJoin {
                     target: draft.target.clone(),
                 });
             }
             let target = self.node(&place, &draft.target);
-            let found: Vec<NodeIx> = draft
+            // A set: naming a source twice, or the same sources in another order, makes no other join.
+            let sources: BTreeSet<NodeIx> = draft
                 .sources
                 .iter()
                 .filter_map(|source| self.node(&place, source))
                 .collect();
             let Some(target) = target else { continue };
+            let name = self.join_name(&sources, target, draft.waits);
+            if joins.iter().any(|join| join.name == name) {
+                continue;
+            }
             let join = joins.len() as JoinIx;
-            for (source, ix) in draft.sources.iter().zip(&found) {
-                self.draw(source, &draft.target, EdgeKind::Join(name.clone()));
-                let exits = &mut exits[*ix as usize];
+            for source in &sources {
+                let from = self.names[*source as usize].clone();
+                self.draw(&from, &draft.target, EdgeKind::Join(name.clone()));
+                let exits = &mut exits[*source as usize];
                 if draft.waits {
                     exits.waited.push((target, join));
                 } else {
@@ -576,11 +580,22 @@ impl Freezer {
             }
             joins.push(JoinDef {
                 name,
-                sources: found,
+                sources: sources.into_iter().collect(),
                 target,
             });
         }
+        for exits in exits {
+            exits.hold_back();
+        }
         joins
+    }
+
+    /// The name of a join in checkpoints: made with characters that no name of a node has, so no two joins share one.
+    fn join_name(&self, sources: &BTreeSet<NodeIx>, target: NodeIx, waits: bool) -> Arc<str> {
+        let name = |ix: &NodeIx| &*self.names[*ix as usize];
+        let sources: Vec<&str> = sources.iter().map(name).collect();
+        let kind = if waits { "wait" } else { "join" };
+        format!("{kind}:{}:{}", sources.join("|"), name(&target)).into()
     }
 
     fn add_branches(&mut self, exits: &mut [Exits], entry: &mut Exits) {

@@ -73,6 +73,28 @@ pub(crate) struct Exits {
     pub(crate) default_branches: Vec<Branch>,
 }
 
+impl Exits {
+    /// The joins that going to `target` feeds instead of triggering it; none if it does not wait for this node.
+    pub(crate) fn waits_of(&self, target: NodeIx) -> impl Iterator<Item = JoinIx> {
+        let waits = self.waited.iter();
+        waits
+            .filter(move |(known, _)| *known == target)
+            .map(|(_, join)| *join)
+    }
+
+    /// Makes edges that always fire feed the joins of targets that wait for this node.
+    fn hold_back(&mut self) {
+        let edges = std::mem::take(&mut self.edges);
+        for target in edges {
+            let joins: Vec<JoinIx> = self.waits_of(target).collect();
+            if joins.is_empty() {
+                self.edges.push(target);
+            }
+            self.joins.extend(joins);
+        }
+    }
+}
+
 pub(crate) struct Branch {
     pub(crate) router: Arc<dyn Router>,
     /// What its answers stand for; without it they are names of nodes.

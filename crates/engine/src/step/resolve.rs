@@ -3,7 +3,7 @@
 use super::Done;
 use crate::command::{Command, GraphScope, Output, Target, Update, Write};
 use crate::error::{NodeError, NodeErrorKind};
-use crate::graph::{Exits, Graph};
+use crate::graph::{Exits, Graph, JoinIx, NodeIx};
 use crate::state::ChannelIx;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -66,10 +66,7 @@ pub(crate) fn resolve_target(
         Target::End => {}
         Target::Node(name) => {
             let node = graph.find(&name).ok_or_else(|| unknown(name))?;
-            match exits.waited.iter().find(|(target, _)| *target == node) {
-                Some((_, join)) => done.joins.push(*join),
-                None => done.nodes.push(node),
-            }
+            go_to(exits, node, done);
         }
         Target::Dispatch(dispatch) if &*dispatch.node == crate::command::END => {
             return Err(invalid(
@@ -84,6 +81,24 @@ pub(crate) fn resolve_target(
         }
     }
     Ok(())
+}
+
+/// Triggers a node, or feeds the joins for which it waits.
+fn go_to(exits: &Exits, node: NodeIx, done: &mut Done) {
+    let mut waits = exits.waits_of(node).peekable();
+    if waits.peek().is_none() {
+        done.nodes.push(node);
+    }
+    for join in waits {
+        feed(join, done);
+    }
+}
+
+/// Feeds a join, once a task however many ways lead there: a second time would count for its next round.
+fn feed(join: JoinIx, done: &mut Done) {
+    if !done.joins.contains(&join) {
+        done.joins.push(join);
+    }
 }
 
 /// What a node returned, with its static ways; the flag says whether a command named a target.
@@ -115,13 +130,12 @@ pub(crate) fn resolve_output(
         }
     }
     done.nodes.extend_from_slice(&exits.edges);
-    done.joins.extend_from_slice(&exits.joins);
+    for join in &exits.joins {
+        feed(*join, &mut done);
+    }
     if !routed {
         for node in &exits.default_edges {
-            match exits.waited.iter().find(|(target, _)| target == node) {
-                Some((_, join)) => done.joins.push(*join),
-                None => done.nodes.push(*node),
-            }
+            go_to(exits, *node, &mut done);
         }
     }
     Ok((done, routed))

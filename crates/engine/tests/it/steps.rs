@@ -1,14 +1,14 @@
 //! What runs when: transcripts of small graphs.
 
-use crate::scene::{Scene, answer, input, nothing};
+use crate::scene::{Scene, answer, block_on, input, nothing};
 use serde_json::json;
 use std::sync::Arc;
 use tine_engine::channel::{add, append, last};
 use tine_engine::command::{Output, Target};
 use tine_engine::graph::Breakpoints;
 use tine_engine::{
-    Command, END, Graph, GraphBuilder, Input, MemoryCheckpointer, Node, NodeCx, NodeError, START,
-    Update, Value,
+    Command, END, Graph, GraphBuilder, Input, MemoryCheckpointer, Node, NodeCx, NodeError,
+    RunOptions, START, Update, Value,
 };
 
 /// A node that appends its name to `x`.
@@ -367,4 +367,92 @@ fn several_commands_of_one_node_keep_their_order() {
     done
     {"pick":"p","x":["own","first","second","early","late"]}
     "#);
+}
+
+#[test]
+fn every_way_from_a_source_waits_for_the_others() {
+    let waits = |add: fn(&mut GraphBuilder)| {
+        let graph = graph(|graph| {
+            for name in ["a", "b", "c", "t"] {
+                graph.node(name, says(name));
+            }
+            graph.edge(START, "a").edge(START, "b").edge("b", "c");
+            graph.wait_for("t", ["a", "c"]);
+            add(graph);
+        });
+        let outcome = Scene::new(graph).invoke(nothing()).unwrap();
+        outcome.values["x"].to_canonical()
+    };
+    let all = r#"["a","b","c","t"]"#;
+    assert_eq!(
+        waits(|graph| {
+            graph.edge("a", "t").edge("c", "t");
+        }),
+        all
+    );
+    let default = waits(|graph| {
+        graph.default_edge("a", "t").edge("c", "t");
+    });
+    assert_eq!(default, all);
+    let branch = waits(|graph| {
+        graph.edge("a", "t").edge("c", "t");
+        graph
+            .branch("a", |_: NodeCx| async { Ok("t") })
+            .goes_to(["t"]);
+    });
+    assert_eq!(branch, all);
+}
+
+#[test]
+fn a_node_that_waits_twice_runs_for_each_group() {
+    let graph = graph(|graph| {
+        for name in ["a", "b", "c", "d", "t"] {
+            graph.node(name, says(name));
+        }
+        graph
+            .edge(START, "a")
+            .edge(START, "b")
+            .edge("b", "c")
+            .edge("c", "d");
+        graph.wait_for("t", ["a", "b"]).wait_for("t", ["a", "d"]);
+        graph.edge("a", "t").edge("b", "t").edge("d", "t");
+    });
+    let outcome = Scene::new(graph).invoke(nothing()).unwrap();
+    assert_eq!(
+        outcome.values["x"].to_canonical(),
+        r#"["a","b","c","t","d","t"]"#
+    );
+}
+
+#[test]
+fn a_join_that_names_a_source_twice_fires_once() {
+    let graph = graph(|graph| {
+        for name in ["a", "b", "t"] {
+            graph.node(name, says(name));
+        }
+        graph.edge(START, "a").edge(START, "b");
+        graph.join(["a", "b", "a"], "t").join(["b", "a"], "t");
+    });
+    let outcome = Scene::new(graph).invoke(nothing()).unwrap();
+    assert_eq!(outcome.values["x"].to_canonical(), r#"["a","b","t"]"#);
+}
+
+#[test]
+fn joins_whose_sources_read_alike_are_stored_apart() {
+    let graph = graph(|graph| {
+        for name in ["a", "a+b", "b+c", "c", "s", "t"] {
+            graph.node(name, says(name));
+        }
+        graph.edge(START, "a").edge("a", "s").edge("s", "b+c");
+        graph.join(["a+b", "c"], "t").join(["a", "b+c"], "t");
+    });
+    let scene = Scene::new(graph);
+    let limited = RunOptions {
+        step_limit: 1,
+        ..RunOptions::default()
+    };
+    let outcome = block_on(scene.run(nothing(), limited)).unwrap();
+    assert_eq!(outcome.exit.name(), "step_limit");
+    let outcome = scene.invoke(Input::Continue).unwrap();
+    assert_eq!(outcome.values["x"].to_canonical(), r#"["a","s","b+c","t"]"#);
 }
