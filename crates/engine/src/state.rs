@@ -1,7 +1,8 @@
 //! The state of a thread: one slot a channel, and frozen views of it.
 
-use crate::channel::{Channel, ChannelSpec, Effect, Fold, ReduceError, Slot};
+use crate::channel::{Channel, ChannelSpec, Effect, Fold, Keep, ReduceError, Slot};
 use crate::command::{ChannelRef, Write};
+use crate::event::ChannelWrite;
 use crate::value::{Map, Value, ValueError, from_value};
 use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
@@ -57,6 +58,18 @@ impl ChannelTable {
 
     pub(crate) fn name(&self, ix: ChannelIx) -> &Arc<str> {
         &self.names[ix as usize]
+    }
+
+    /// The writes that may be stored: those of channels that are kept for longer than one invocation.
+    pub(crate) fn stored(
+        &self,
+        writes: impl IntoIterator<Item = ChannelWrite>,
+    ) -> Vec<ChannelWrite> {
+        let kept = |write: &ChannelWrite| {
+            self.find(&write.channel)
+                .is_none_or(|ix| self.spec(ix).keep != Keep::Untracked)
+        };
+        writes.into_iter().filter(kept).collect()
     }
 
     /// Every channel as it is before the first write.

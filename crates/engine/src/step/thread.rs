@@ -206,10 +206,11 @@ pub(crate) struct AdvanceHead {
 }
 
 impl Planned {
+    /// The task as a checkpoint stores it.
     pub(crate) fn named(&self, graph: &Graph) -> PlannedTask {
         match self {
             Self::Start { writes, goto } => PlannedTask::Start {
-                writes: writes.clone(),
+                writes: graph.0.channels.stored(writes.iter().cloned()),
                 goto: goto.clone(),
             },
             Self::Node(ix) => PlannedTask::Node(graph.node(*ix).name.clone()),

@@ -1,14 +1,15 @@
 //! What runs when: transcripts of small graphs.
 
-use crate::scene::{Scene, answer, block_on, input, nothing};
+use crate::scene::{Scene, answer, block_on, input, nothing, thread};
 use serde_json::json;
 use std::sync::Arc;
 use tine_engine::channel::{add, append, last};
+use tine_engine::checkpoint::Scope;
 use tine_engine::command::{Output, Target};
 use tine_engine::graph::Breakpoints;
 use tine_engine::{
-    Command, END, Graph, GraphBuilder, Input, MemoryCheckpointer, Node, NodeCx, NodeError,
-    RunOptions, START, Update, Value,
+    Checkpointer, Command, END, Graph, GraphBuilder, Input, Keep, MemoryCheckpointer, Node, NodeCx,
+    NodeError, RunOptions, START, Update, Value,
 };
 
 /// A node that appends its name to `x`.
@@ -455,4 +456,21 @@ fn joins_whose_sources_read_alike_are_stored_apart() {
     assert_eq!(outcome.exit.name(), "step_limit");
     let outcome = scene.invoke(Input::Continue).unwrap();
     assert_eq!(outcome.values["x"].to_canonical(), r#"["a","s","b+c","t"]"#);
+}
+
+#[test]
+fn an_untracked_input_reaches_its_run_and_no_checkpoint() {
+    let mut graph = Graph::builder("g");
+    graph.channel("key", last::<Value>().keep(Keep::Untracked));
+    graph.channel("seen", last::<bool>());
+    graph.node("n", |cx: NodeCx| async move {
+        Ok(Update::new().set("seen", cx.value("key").is_some()))
+    });
+    graph.edge(START, "n");
+    let store = Arc::new(MemoryCheckpointer::new());
+    let scene = Scene::over(graph.build().unwrap(), store.clone());
+    let outcome = scene.invoke(input(json!({"key": "sk-secret"}))).unwrap();
+    assert_eq!(outcome.values["seen"], Value::Bool(true));
+    let history = block_on(store.history(&Scope::root(thread()), None, None)).unwrap();
+    assert!(!format!("{history:?}").contains("sk-secret"));
 }
