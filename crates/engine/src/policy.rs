@@ -51,16 +51,17 @@ impl RetryPolicy {
         if attempt >= self.max_attempts || !self.on.contains(&class) {
             return None;
         }
-        let exponent = i32::try_from(attempt - 1).unwrap_or(i32::MAX);
-        let seconds =
-            (self.initial.as_secs_f64() * self.factor.powi(exponent)).min(self.max.as_secs_f64());
+        let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
+        let seconds = (self.initial.as_secs_f64() * self.factor.powi(exponent))
+            .clamp(0.0, self.max.as_secs_f64());
         let jitter = if self.jitter {
             let part = (random() >> 11) as f64 / (1_u64 << 53) as f64;
             self.initial.as_secs_f64() * part
         } else {
             0.0
         };
-        Duration::try_from_secs_f64(seconds + jitter).ok()
+        // Rounding and jitter may go past the longest duration there is.
+        Some(Duration::try_from_secs_f64(seconds + jitter).unwrap_or(self.max))
     }
 }
 
@@ -85,6 +86,27 @@ mod tests {
             [Some(500), Some(1000), Some(2000), Some(30_000), None]
         );
         assert_eq!(policy.delay(1, ErrorClass::Denied, || 0), None);
+    }
+
+    #[test]
+    fn odd_numbers_give_a_wait_and_no_panic() {
+        let wait = |attempt, factor, max| {
+            let policy = RetryPolicy {
+                max_attempts: u32::MAX,
+                factor,
+                max,
+                ..RetryPolicy::default()
+            };
+            policy.delay(attempt, ErrorClass::Timeout, || 0)
+        };
+        let first = Some(Duration::from_millis(500));
+        assert_eq!(wait(0, 2.0, Duration::MAX), first);
+        assert_eq!(wait(1, 2.0, Duration::MAX), first);
+        assert_eq!(wait(9999, 2.0, Duration::MAX), Some(Duration::MAX));
+        assert_eq!(wait(2, -2.0, Duration::MAX), Some(Duration::ZERO));
+        let second = Duration::from_secs(1);
+        assert_eq!(wait(2, f64::INFINITY, second), Some(second));
+        assert_eq!(wait(2, f64::NAN, second), Some(second));
     }
 
     #[test]
