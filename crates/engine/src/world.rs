@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// A point in time: milliseconds since 1970, UTC. Prints as `2026-12-01T04:11:56.789Z`.
@@ -85,7 +85,12 @@ pub trait World: Send + Sync {
     /// Waits.
     async fn sleep(&self, duration: Duration);
 
-    /// Moves time to the next sleeper, if this world can; called when every task of a step waits.
+    /// Whether somebody sleeps until time is moved on by [`advance`](Self::advance). Never so in real worlds.
+    fn has_sleepers(&self) -> bool {
+        false
+    }
+
+    /// Moves time to the next sleeper; called when every task of a step waits and [`has_sleepers`](Self::has_sleepers).
     ///
     /// True if a sleeper was woken. Real worlds have nothing to do here.
     fn advance(&self) -> bool {
@@ -142,7 +147,9 @@ impl World for TokioWorld {
     }
 
     fn random(&self) -> u64 {
-        uuid::Uuid::now_v7().as_u64_pair().1
+        // Each half has some fixed bits, in different places.
+        let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
+        high ^ low
     }
 
     #[expect(
@@ -188,6 +195,29 @@ impl SimWorld {
     }
 }
 
+/// One who sleeps. Nobody waits any more for one that was dropped, and the clock does not stop there.
+struct Sleeper<'a> {
+    world: &'a SimWorld,
+    due: (u64, u64),
+}
+
+impl Sleeper<'_> {
+    fn poll(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut clock = self.world.clock();
+        if clock.now >= self.due.0 {
+            return Poll::Ready(());
+        }
+        clock.sleepers.insert(self.due, cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        self.world.clock().sleepers.remove(&self.due);
+    }
+}
+
 #[async_trait]
 impl World for SimWorld {
     fn now(&self) -> Timestamp {
@@ -213,21 +243,15 @@ impl World for SimWorld {
         let due = {
             let mut clock = self.clock();
             clock.slept += 1;
-            (
-                clock.now + u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
-                clock.slept,
-            )
+            let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+            (clock.now.saturating_add(micros), clock.slept)
         };
-        std::future::poll_fn(|cx| {
-            let mut clock = self.clock();
-            if clock.now >= due.0 {
-                clock.sleepers.remove(&due);
-                return Poll::Ready(());
-            }
-            clock.sleepers.insert(due, cx.waker().clone());
-            Poll::Pending
-        })
-        .await;
+        let sleeper = Sleeper { world: self, due };
+        std::future::poll_fn(|cx| sleeper.poll(cx)).await;
+    }
+
+    fn has_sleepers(&self) -> bool {
+        !self.clock().sleepers.is_empty()
     }
 
     fn advance(&self) -> bool {
@@ -239,5 +263,56 @@ impl World for SimWorld {
         drop(clock);
         waker.wake();
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future;
+    use std::pin::Pin;
+
+    type Sleep<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+    /// Falls asleep, or wakes up; true if it woke.
+    fn poll(sleep: &mut Sleep<'_>) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        sleep.as_mut().poll(&mut cx).is_ready()
+    }
+
+    #[test]
+    fn real_random_numbers_use_all_their_bits() {
+        let world = TokioWorld::new();
+        let (mut any, mut all) = (0, u64::MAX);
+        for _ in 0..1000 {
+            let number = world.random();
+            any |= number;
+            all &= number;
+        }
+        assert_eq!((any, all), (u64::MAX, 0));
+    }
+
+    #[test]
+    fn the_longest_sleep_ends_at_the_end_of_time() {
+        let world = SimWorld::new(1);
+        let mut short = world.sleep(Duration::from_secs(1));
+        assert!(!poll(&mut short));
+        assert!(world.advance() && poll(&mut short));
+        let mut long = world.sleep(Duration::MAX);
+        assert!(!poll(&mut long));
+        assert!(world.advance() && poll(&mut long));
+        assert!(poll(&mut world.sleep(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn the_clock_does_not_stop_for_a_sleeper_that_was_dropped() {
+        let world = SimWorld::new(1);
+        let mut gone = world.sleep(Duration::from_secs(1));
+        let mut stays = world.sleep(Duration::from_secs(5));
+        assert!(!poll(&mut gone) && !poll(&mut stays));
+        drop(gone);
+        assert!(world.advance() && poll(&mut stays));
+        assert_eq!(world.now(), Timestamp(5000));
+        assert!(!world.advance());
     }
 }

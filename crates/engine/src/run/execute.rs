@@ -7,10 +7,12 @@ use crate::error::RunError;
 use crate::event::{ChannelWrite, EventKind};
 use crate::step::{Done, Task};
 use futures_util::stream::{FuturesUnordered, Stream};
+use futures_util::task::AtomicWaker;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// How the tasks of a step ended; `None` for those that a cancellation stopped.
 pub(crate) type Ends = Vec<Option<TaskEnd>>;
@@ -80,26 +82,86 @@ pub(crate) async fn run_tasks(
 /// Waits for `work`, unless the run is cancelled first. Moves a simulated clock on when everything waits.
 async fn or_cancelled<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
-    // The clock belongs to the root: only there it is known that everything waits.
-    let moves_clock = run.graph_path.is_empty();
     let first = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
     if let Poll::Ready(result) = first {
         return Some(result);
     }
+    // The clock belongs to the root: only there it is known that everything waits.
+    let moves_clock = run.graph_path.is_empty();
     let mut cancelled = pin!(run.cancel.cancelled());
-    poll_fn(|cx| {
-        loop {
+    let mut calls: Option<Arc<Calls>> = None;
+    loop {
+        let turn = poll_fn(|cx| {
             if cancelled.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(None);
+                return Poll::Ready(Turn::Cancelled);
             }
-            match work.as_mut().poll(cx) {
-                Poll::Ready(result) => return Poll::Ready(Some(result)),
-                Poll::Pending if moves_clock && run.world.advance() => {}
-                Poll::Pending => return Poll::Pending,
+            let polled = match &calls {
+                None => work.as_mut().poll(cx),
+                Some(calls) => calls.poll(work.as_mut(), cx),
+            };
+            let called = calls.as_ref().is_some_and(|calls| calls.any());
+            match polled {
+                Poll::Ready(result) => Poll::Ready(Turn::Ended(result)),
+                Poll::Pending if moves_clock && !called && run.world.has_sleepers() => {
+                    Poll::Ready(Turn::Waits)
+                }
+                Poll::Pending => Poll::Pending,
             }
+        });
+        match turn.await {
+            Turn::Ended(result) => return Some(result),
+            Turn::Cancelled => return None,
+            Turn::Waits => match &calls {
+                None => calls = Some(Arc::default()),
+                Some(calls) => {
+                    // A runtime may call those who let others go first no sooner than it has nothing else to do.
+                    tokio::task::yield_now().await;
+                    if !calls.any() {
+                        run.world.advance();
+                    }
+                }
+            },
         }
-    })
-    .await
+    }
+}
+
+/// What a turn of the work came to.
+enum Turn<T> {
+    Ended(T),
+    /// Every task waits, some of them asleep.
+    Waits,
+    Cancelled,
+}
+
+/// Whether anything called for another turn since the last: who did lets others go first, and does not wait.
+#[derive(Default)]
+struct Calls {
+    any: AtomicBool,
+    /// Who is to hear of them.
+    outer: AtomicWaker,
+}
+
+impl Wake for Calls {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.any.store(true, Ordering::Release);
+        self.outer.wake();
+    }
+}
+
+impl Calls {
+    fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    fn poll<F: Future>(self: &Arc<Self>, work: Pin<&mut F>, cx: &Context<'_>) -> Poll<F::Output> {
+        self.outer.register(cx.waker());
+        self.any.store(false, Ordering::Release);
+        work.poll(&mut Context::from_waker(&Waker::from(self.clone())))
+    }
 }
 
 fn announce(run: &RunCx, cx: &TaskCx, end: &TaskEnd) {

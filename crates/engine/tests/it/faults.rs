@@ -282,3 +282,28 @@ fn messages_with_an_empty_id_are_all_kept() {
     let kept = &outcome.unwrap().values["messages"];
     assert_eq!(kept.as_list().unwrap().len(), 2);
 }
+
+#[test]
+fn a_simulated_clock_stands_still_while_a_task_can_go_on() {
+    let yields = |name: &'static str| {
+        move |_: NodeCx| async move {
+            for _ in 0..5 {
+                tokio::task::yield_now().await;
+            }
+            pause().await;
+            Ok::<_, NodeError>(Update::new().set("x", name))
+        }
+    };
+    for names in [&["a"][..], &["a", "b"]] {
+        let graph = graph(|graph| {
+            for name in names {
+                graph
+                    .node(*name, yields(name))
+                    .timeout(Duration::from_secs(60));
+                graph.edge(START, *name);
+            }
+        });
+        let outcome = Scene::new(graph).invoke(nothing()).unwrap();
+        assert_eq!(outcome.exit.name(), "done", "{:?}", outcome.exit);
+    }
+}
