@@ -42,7 +42,7 @@ pub(crate) async fn run_tasks(
             running.push(async move { (at, run_task(cx.clone(), &task.kind).await) });
         }
     };
-    for _ in 0..run.max_parallel.max(1) {
+    for _ in 0..run.max_parallel.max(1).min(tasks.len()) {
         start(&mut running);
     }
     let mut unrecorded: Vec<usize> = Vec::new();

@@ -307,3 +307,20 @@ fn a_simulated_clock_stands_still_while_a_task_can_go_on() {
         assert_eq!(outcome.exit.name(), "done", "{:?}", outcome.exit);
     }
 }
+
+#[test]
+fn no_limit_of_parallel_tasks_costs_nothing() {
+    let graph = graph(|graph| {
+        for name in ["a", "b"] {
+            graph.node(name, writes("x", name));
+            graph.edge(START, name);
+        }
+    });
+    let options = RunOptions {
+        max_parallel: usize::MAX,
+        ..RunOptions::default()
+    };
+    let scene = Scene::new(graph);
+    let outcome = block_on(scene.run(nothing(), options)).unwrap();
+    assert_eq!(outcome.exit.name(), "done");
+}
