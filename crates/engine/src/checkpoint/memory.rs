@@ -1,7 +1,8 @@
 //! Threads in memory.
 
+use super::records::Records;
 use super::{
-    Advance, Checkpoint, Checkpointer, Record, RecordKind, RecordOp, Scope, ThreadInfo, ThreadKey,
+    Advance, Checkpoint, Checkpointer, RecordKind, RecordOp, Scope, ThreadInfo, ThreadKey,
     ThreadWriter,
 };
 use crate::channel::EffectError;
@@ -37,7 +38,7 @@ struct Content {
 #[derive(Debug)]
 struct Stored {
     advance: Advance,
-    records: Vec<Record>,
+    records: Records,
 }
 
 impl Thread {
@@ -82,7 +83,7 @@ impl Content {
             values.insert(checkpoint.id, checkpoint.values.clone());
             if wanted(place) {
                 loaded.push(Checkpoint {
-                    records: stored.records.clone(),
+                    records: stored.records.iter().cloned().collect(),
                     ..checkpoint
                 });
             }
@@ -240,7 +241,7 @@ impl ThreadWriter for Writer {
         }
         branch.push(Stored {
             advance,
-            records: Vec::new(),
+            records: Records::default(),
         });
         Ok(())
     }
@@ -254,7 +255,7 @@ impl ThreadWriter for Writer {
         let mut content = self.thread.content();
         let branch = content.graphs.entry(namespace.clone()).or_default();
         let place = position(branch, checkpoint).ok_or_else(|| unknown(&self.key, checkpoint))?;
-        RecordOp::apply_all(ops, &mut branch[place].records);
+        branch[place].records.apply(ops);
         Ok(())
     }
 

@@ -7,6 +7,7 @@
 
 mod memory;
 mod record;
+mod records;
 
 pub use memory::MemoryCheckpointer;
 pub use record::{CallRecord, Record, RecordKey, RecordKind, RecordOp};

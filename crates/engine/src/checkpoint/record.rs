@@ -1,5 +1,6 @@
 //! What tasks did so far at an open checkpoint.
 
+use super::records::Records;
 use crate::command::Target;
 use crate::error::RunError;
 use crate::event::ChannelWrite;
@@ -131,18 +132,9 @@ pub enum RecordOp {
 impl RecordOp {
     /// Applies changes to the records of a checkpoint, for stores that keep them as a list.
     pub fn apply_all(ops: Vec<Self>, records: &mut Vec<Record>) {
-        for op in ops {
-            match op {
-                Self::Put(record) => {
-                    let key = record.key();
-                    match records.iter_mut().find(|known| known.key() == key) {
-                        Some(known) => *known = record,
-                        None => records.push(record),
-                    }
-                }
-                Self::Remove(key) => records.retain(|known| known.key() != key),
-            }
-        }
+        let mut all: Records = std::mem::take(records).into_iter().collect();
+        all.apply(ops);
+        records.extend(all);
     }
 }
 

@@ -204,3 +204,36 @@ fn a_key_names_one_call_of_an_attempt() {
         "done"
     );
 }
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it is real time that this takes")]
+fn a_task_may_journal_thousands_of_calls() {
+    const CALLS: i64 = 4000;
+    let mut graph = Graph::builder("many");
+    graph.channel("result", last::<Value>());
+    let made = Arc::new(AtomicU32::new(0));
+    let count = made.clone();
+    graph.node("n", move |cx: NodeCx| {
+        let count = count.clone();
+        async move {
+            for number in 0..CALLS {
+                let call = Call::new(number.to_string(), &Value::Null);
+                let work = async |_: NodeCx| {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    Ok(Value::Null)
+                };
+                cx.call(&call, Effects::Effectful, work).await?;
+            }
+            let more = cx.interrupt("more?")?;
+            Ok(Update::new().set("result", more))
+        }
+    });
+    graph.edge(START, "n");
+    let scene = Scene::new(graph.build().unwrap());
+    let begin = std::time::Instant::now();
+    assert_eq!(scene.invoke(nothing()).unwrap().exit.name(), "interrupted");
+    assert_eq!(scene.invoke(answer("no")).unwrap().exit.name(), "done");
+    assert_eq!(i64::from(made.load(Ordering::Relaxed)), CALLS);
+    // A quarter of a second when every call costs the same, a minute when each looks at all before it.
+    assert!(begin.elapsed() < Duration::from_secs(10));
+}
