@@ -52,6 +52,16 @@ impl Content {
         self.graphs.get(namespace).map_or(&[], Vec::as_slice)
     }
 
+    fn find(&mut self, namespace: &str, id: Id) -> Option<&mut Stored> {
+        let branch = self.graphs.get_mut(namespace)?;
+        let place = position(branch, id)?;
+        branch.get_mut(place)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.graphs.is_empty() && self.meta.is_empty()
+    }
+
     /// The checkpoints at the places for which `wanted` holds, oldest first, made in one pass over the branch.
     fn load(
         &self,
@@ -104,6 +114,13 @@ fn unknown(thread: &ThreadKey, id: Id) -> StoreError {
     }
 }
 
+fn held(thread: &ThreadKey) -> StoreError {
+    StoreError::Held {
+        thread: thread.to_string().into(),
+        holder: "another run of this process".into(),
+    }
+}
+
 impl MemoryCheckpointer {
     /// An empty one.
     #[must_use]
@@ -119,16 +136,15 @@ impl MemoryCheckpointer {
 #[async_trait]
 impl Checkpointer for MemoryCheckpointer {
     async fn open(&self, key: &ThreadKey) -> Result<Arc<dyn ThreadWriter>, StoreError> {
-        let thread = self.threads.entry(key.clone()).or_default().clone();
-        if thread.held.swap(true, Ordering::AcqRel) {
-            return Err(StoreError::Held {
-                thread: key.to_string().into(),
-                holder: "another run of this process".into(),
-            });
+        // Taken while the entry is locked, so that no deletion comes in between.
+        let entry = self.threads.entry(key.clone()).or_default();
+        if entry.held.swap(true, Ordering::AcqRel) {
+            return Err(held(key));
         }
         Ok(Arc::new(Writer {
+            threads: self.threads.clone(),
             key: key.clone(),
-            thread,
+            thread: entry.clone(),
         }))
     }
 
@@ -203,20 +219,20 @@ impl Checkpointer for MemoryCheckpointer {
     }
 
     async fn delete(&self, key: &ThreadKey) -> Result<bool, StoreError> {
-        let Some(thread) = self.get(key) else {
-            return Ok(false);
-        };
-        if thread.held.load(Ordering::Acquire) {
-            return Err(StoreError::Held {
-                thread: key.to_string().into(),
-                holder: "another run of this process".into(),
-            });
+        let mut is_held = false;
+        let deleted = self.threads.remove_if(key, |_, thread| {
+            is_held = thread.held.load(Ordering::Acquire);
+            !is_held
+        });
+        if is_held {
+            return Err(held(key));
         }
-        Ok(self.threads.remove(key).is_some())
+        Ok(deleted.is_some())
     }
 }
 
 struct Writer {
+    threads: Arc<DashMap<ThreadKey, Arc<Thread>>>,
     key: ThreadKey,
     thread: Arc<Thread>,
 }
@@ -224,6 +240,10 @@ struct Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.thread.held.store(false, Ordering::Release);
+        // A thread that was opened and never stored is none, unless somebody opened it again just now.
+        self.threads.remove_if(&self.key, |_, thread| {
+            !thread.held.load(Ordering::Acquire) && thread.content().is_empty()
+        });
     }
 }
 
@@ -231,14 +251,14 @@ impl Drop for Writer {
 impl ThreadWriter for Writer {
     async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
         let mut content = self.thread.content();
-        let branch = content.graphs.entry(namespace.clone()).or_default();
-        if let Some(parent) = advance.parent
-            && let Some(place) = position(branch, parent)
-        {
-            branch[place]
+        if let Some(parent) = advance.parent {
+            let stored = content.find(namespace, parent);
+            let stored = stored.ok_or_else(|| unknown(&self.key, parent))?;
+            stored
                 .records
                 .retain(|record| !matches!(record.kind, RecordKind::Done { .. }));
         }
+        let branch = content.graphs.entry(namespace.clone()).or_default();
         branch.push(Stored {
             advance,
             records: Records::default(),
@@ -253,9 +273,9 @@ impl ThreadWriter for Writer {
         ops: Vec<RecordOp>,
     ) -> Result<(), StoreError> {
         let mut content = self.thread.content();
-        let branch = content.graphs.entry(namespace.clone()).or_default();
-        let place = position(branch, checkpoint).ok_or_else(|| unknown(&self.key, checkpoint))?;
-        branch[place].records.apply(ops);
+        let stored = content.find(namespace, checkpoint);
+        let stored = stored.ok_or_else(|| unknown(&self.key, checkpoint))?;
+        stored.records.apply(ops);
         Ok(())
     }
 

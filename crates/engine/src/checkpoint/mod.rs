@@ -287,7 +287,7 @@ pub trait Checkpointer: Send + Sync {
     /// If the store is not available.
     async fn threads(&self, tenant: &str) -> Result<Vec<ThreadInfo>, StoreError>;
 
-    /// Deletes a thread with everything in it; false if there was none.
+    /// Deletes a thread with everything in it; false if there was none, or nothing in it.
     ///
     /// # Errors
     /// [`StoreError::Held`] if it has a writer.
@@ -301,7 +301,8 @@ pub trait ThreadWriter: Send + Sync {
     /// at its parent ([`RecordKind::Done`]) may go; all other records stay.
     ///
     /// # Errors
-    /// If the checkpoint could not be made durable; then nothing of it is stored.
+    /// [`StoreError::UnknownCheckpoint`] if the parent is not there; or if the checkpoint could not be made durable. Then
+    /// nothing of it is stored.
     async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError>;
 
     /// Stores and removes records at a checkpoint, all or none.

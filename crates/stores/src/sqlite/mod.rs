@@ -10,7 +10,7 @@ mod write;
 use async_trait::async_trait;
 use database::Database;
 use lease::Lease;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,11 +121,20 @@ fn delete(database: &Database, key: &ThreadKey) -> Result<bool, StoreError> {
     }
     let _lease = Lease::take(database.locks(), key)?;
     database.write(key, |connection| {
-        let deleted = connection.execute(
+        // A thread that was opened and never stored has a row and nothing else.
+        let stored: Option<bool> = connection
+            .query_row(
+                "SELECT meta <> '{}' OR EXISTS (SELECT 1 FROM graph WHERE graph.thread = thread.number)
+                 FROM thread WHERE tenant = ?1 AND id = ?2",
+                params![key.tenant, key.thread],
+                |row| row.get(0),
+            )
+            .optional()?;
+        connection.execute(
             "DELETE FROM thread WHERE tenant = ?1 AND id = ?2",
             params![key.tenant, key.thread],
         )?;
-        Ok(deleted > 0)
+        Ok(stored.unwrap_or(false))
     })
 }
 
