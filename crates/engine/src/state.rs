@@ -19,10 +19,12 @@ pub(crate) struct ChannelTable {
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) specs: Vec<ChannelSpec>,
     by_name: BTreeMap<Arc<str>, ChannelIx>,
+    /// How many are declared; the engine's own come after them, and no node sees those.
+    declared: usize,
 }
 
 impl ChannelTable {
-    pub(crate) fn new(channels: Vec<(Arc<str>, ChannelSpec)>) -> Self {
+    pub(crate) fn new(channels: Vec<(Arc<str>, ChannelSpec)>, declared: usize) -> Self {
         let by_name = channels
             .iter()
             .zip(0..)
@@ -33,6 +35,7 @@ impl ChannelTable {
             names,
             specs,
             by_name,
+            declared,
         }
     }
 
@@ -42,6 +45,10 @@ impl ChannelTable {
 
     pub(crate) fn find(&self, name: &str) -> Option<ChannelIx> {
         self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn is_declared(&self, ix: ChannelIx) -> bool {
+        (ix as usize) < self.declared
     }
 
     /// The place of a channel; quick if the reference was made by the graph's own builder.
@@ -215,11 +222,8 @@ pub struct StateView {
 
 impl StateView {
     fn slot(&self, ix: ChannelIx) -> Option<&Slot> {
-        if self
-            .reads
-            .as_ref()
-            .is_some_and(|reads| !reads.contains(&ix))
-        {
+        let reads = self.reads.as_ref();
+        if !self.table.is_declared(ix) || reads.is_some_and(|reads| !reads.contains(&ix)) {
             return None;
         }
         let base = &self.state.slots[ix as usize];
@@ -238,7 +242,8 @@ impl StateView {
     /// Whether the graph declares a channel of this name.
     #[must_use]
     pub fn declares(&self, channel: &str) -> bool {
-        self.table.find(channel).is_some()
+        let ix = self.table.find(channel);
+        ix.is_some_and(|ix| self.table.is_declared(ix))
     }
 
     /// The channels that have a value, in the order of their names.

@@ -390,7 +390,7 @@ impl Freezer {
                 },
             ));
         }
-        let table = ChannelTable::new(channels);
+        let table = ChannelTable::new(channels, declared);
         let all: Vec<ChannelIx> = (0..).take(declared).collect();
         let input = self
             .draft

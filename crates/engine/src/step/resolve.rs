@@ -26,9 +26,7 @@ pub(crate) fn resolve_update(
     }
     let table = &graph.0.channels;
     for (channel, write) in update.writes {
-        let ix = table
-            .resolve(&channel)
-            .filter(|ix| (*ix as usize) < graph.0.declared);
+        let ix = table.resolve(&channel).filter(|ix| table.is_declared(*ix));
         let Some(ix) = ix else {
             let known: Vec<String> = graph
                 .channels()

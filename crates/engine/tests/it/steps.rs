@@ -474,3 +474,21 @@ fn an_untracked_input_reaches_its_run_and_no_checkpoint() {
     let history = block_on(store.history(&Scope::root(thread()), None, None)).unwrap();
     assert!(!format!("{history:?}").contains("sk-secret"));
 }
+
+#[test]
+fn a_node_sees_no_channel_of_the_engine() {
+    let mut graph = Graph::builder("g");
+    graph.channel("x", last::<i64>());
+    graph.channel("seen", last::<Value>());
+    graph.count_visits();
+    graph.node("n", |cx: NodeCx| async move {
+        let state = cx.state();
+        let hidden = state.declares("__visits") || state.value("__visits").is_some();
+        let seen = vec![cx.input(), format!("{state:?}").into(), hidden.into()];
+        Ok(Update::new().set("seen", seen))
+    });
+    graph.edge(START, "n");
+    let outcome = Scene::new(graph.build().unwrap()).invoke(input(json!({"x": 1})));
+    let seen = &outcome.unwrap().values["seen"];
+    assert_eq!(seen.to_canonical(), r#"[{"x":1},"{\"x\": 1}",false]"#);
+}
