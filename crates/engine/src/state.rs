@@ -167,7 +167,11 @@ impl Overlay {
             return base;
         }
         self.folded[ix as usize].get_or_init(|| {
-            let mut slot = base.clone();
+            let mut slot = match table.spec(ix).keep {
+                // The step clears it before it folds, so nobody else ever sees old and new together.
+                Keep::Step => Slot::new(table.spec(ix).initial()),
+                _ => base.clone(),
+            };
             let writes = self.writes.iter().filter(|(channel, _)| *channel == ix);
             // An overwrite hides every other write of the channel.
             let overwrite = writes

@@ -492,3 +492,36 @@ fn a_node_sees_no_channel_of_the_engine() {
     let seen = &outcome.unwrap().values["seen"];
     assert_eq!(seen.to_canonical(), r#"[{"x":1},"{\"x\": 1}",false]"#);
 }
+
+#[test]
+fn a_router_sees_what_its_task_wrote_of_a_step_channel_and_else_what_its_node_saw() {
+    let seen = |writes: bool| {
+        let mut graph = Graph::builder("g");
+        graph.channel("log", append::<String>().keep(Keep::Step));
+        graph.channel("seen", append::<Value>());
+        graph.node("a", |_: NodeCx| async { Ok(Update::new().set("log", "a")) });
+        graph.node("b", move |_: NodeCx| async move {
+            let update = Update::new();
+            Ok(if writes {
+                update.set("log", "b")
+            } else {
+                update
+            })
+        });
+        graph.node("c", |cx: NodeCx| async move {
+            let seen = [cx.dispatched().cloned(), cx.value("log")];
+            let seen: Vec<Value> = seen.into_iter().flatten().collect();
+            Ok(Update::new().set("seen", seen))
+        });
+        graph.edge(START, "a").edge("a", "b");
+        graph.branch("b", |cx: NodeCx| async move {
+            let log = cx.value("log").unwrap_or_default();
+            Ok(Target::dispatch("c", log))
+        });
+        let outcome = Scene::new(graph.build().unwrap()).invoke(nothing());
+        outcome.unwrap().values["seen"].to_canonical()
+    };
+    // By the router, then by the node that runs next.
+    assert_eq!(seen(true), r#"[["b"],["b"]]"#);
+    assert_eq!(seen(false), r#"[["a"],[]]"#);
+}
