@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_yaml::Value as Yaml;
 use tine_engine::Value;
-use tine_engine::value::{Map, Number};
+use tine_engine::value::Map;
 
 use crate::expr::{ExprError, Expression, Scene};
 
@@ -163,9 +163,7 @@ pub(crate) fn from_yaml(yaml: &Yaml) -> Value {
         Yaml::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
             (Some(value), _, _) => value.into(),
             (_, Some(value), _) => value.into(),
-            (_, _, float) => float
-                .and_then(Number::from_f64)
-                .map_or(Value::Null, Value::Number),
+            (_, _, float) => float.and_then(Value::float).unwrap_or_default(),
         },
         Yaml::String(text) => text.as_str().into(),
         Yaml::Sequence(items) => Value::List(items.iter().map(from_yaml).collect()),

@@ -86,14 +86,13 @@ impl Reducer for Add {
 }
 
 fn sum(a: Number, b: Number) -> Result<Number, ReduceError> {
-    let overflow =
-        || ReduceError::new("`add`: the sum does not fit into a 64-bit integer".to_owned());
-    match (a, b) {
-        (Number::Int(a), Number::Int(b)) => a.checked_add(b).map(Number::Int).ok_or_else(overflow),
-        (Number::Float(_), _) | (_, Number::Float(_)) => Number::from_f64(a.as_f64() + b.as_f64())
-            .ok_or_else(|| ReduceError::new("`add`: the sum is not a finite number")),
-        (Number::Uint(_), _) | (_, Number::Uint(_)) => Err(overflow()),
-    }
+    a.checked_add(b).ok_or_else(|| {
+        ReduceError::new(if a.is_integer() && b.is_integer() {
+            "`add`: the sum does not fit into a 64-bit integer"
+        } else {
+            "`add`: the sum is not a finite number"
+        })
+    })
 }
 
 /// Keeps the greatest or the least of numbers or texts.
@@ -145,11 +144,7 @@ impl Reducer for Extreme {
 fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),
-        (Value::Number(Number::Int(a)), Value::Number(Number::Int(b))) => Some(a.cmp(b)),
-        (Value::Number(Number::Uint(a)), Value::Number(Number::Uint(b))) => Some(a.cmp(b)),
-        (Value::Number(Number::Uint(_)), Value::Number(Number::Int(_))) => Some(Ordering::Greater),
-        (Value::Number(Number::Int(_)), Value::Number(Number::Uint(_))) => Some(Ordering::Less),
-        (Value::Number(a), Value::Number(b)) => a.as_f64().partial_cmp(&b.as_f64()),
+        (Value::Number(a), Value::Number(b)) => Some(a.order(*b)),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Values into Rust data.
 
-use super::{Map, Number, Value, ValueError};
+use super::{Map, Value, ValueError};
 use serde::de::value::StrDeserializer;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess,
@@ -51,9 +51,7 @@ impl<'de> Visitor<'de> for AnyValue {
         Ok(value.into())
     }
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value)
-            .map(Value::Number)
-            .ok_or_else(|| E::invalid_value(Unexpected::Float(value), &self))
+        Value::float(value).ok_or_else(|| E::invalid_value(Unexpected::Float(value), &self))
     }
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {
         Ok(text.into())
@@ -84,9 +82,7 @@ impl<'de> Deserializer<'de> for &'de Value {
         match self {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
-            Value::Number(Number::Int(value)) => visitor.visit_i64(*value),
-            Value::Number(Number::Uint(value)) => visitor.visit_u64(*value),
-            Value::Number(Number::Float(value)) => visitor.visit_f64(*value),
+            Value::Number(number) => number.visit(visitor),
             Value::Text(text) => visitor.visit_borrowed_str(text),
             Value::List(items) => visitor.visit_seq(Items(items.iter())),
             Value::Map(entries) => visitor.visit_map(Entries {

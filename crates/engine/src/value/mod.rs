@@ -53,6 +53,12 @@ impl Value {
         Self::Map(Arc::new(Map::new()))
     }
 
+    /// A float; `None` if it is not finite, for JSON has no such number.
+    #[must_use]
+    pub fn float(value: f64) -> Option<Self> {
+        Number::from_f64(value).map(Self::Number)
+    }
+
     /// Makes a map of pairs; a later key replaces an earlier one.
     pub fn from_pairs<K: Into<Arc<str>>>(pairs: impl IntoIterator<Item = (K, Self)>) -> Self {
         Self::Map(Arc::new(
@@ -212,7 +218,7 @@ impl From<bool> for Value {
 
 impl From<i64> for Value {
     fn from(value: i64) -> Self {
-        Self::Number(Number::Int(value))
+        Self::Number(value.into())
     }
 }
 
@@ -224,7 +230,29 @@ impl From<u64> for Value {
 
 impl From<i32> for Value {
     fn from(value: i32) -> Self {
-        Self::Number(Number::Int(i64::from(value)))
+        Self::Number(value.into())
+    }
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self::Number(value.into())
+    }
+}
+
+impl From<Number> for Value {
+    fn from(number: Number) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl TryFrom<f64> for Value {
+    type Error = ValueError;
+
+    /// # Errors
+    /// If the float is not finite, for JSON has no such number.
+    fn try_from(value: f64) -> Result<Self, ValueError> {
+        Number::try_from(value).map(Self::Number)
     }
 }
 

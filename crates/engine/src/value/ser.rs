@@ -1,6 +1,6 @@
 //! Rust data into values, without a detour by `serde_json`.
 
-use super::{List, Map, Number, Value};
+use super::{List, Map, Value};
 use serde::ser::{self, Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -35,9 +35,7 @@ impl Serialize for Value {
         match self {
             Self::Null => serializer.serialize_unit(),
             Self::Bool(value) => serializer.serialize_bool(*value),
-            Self::Number(Number::Int(value)) => serializer.serialize_i64(*value),
-            Self::Number(Number::Uint(value)) => serializer.serialize_u64(*value),
-            Self::Number(Number::Float(value)) => serializer.serialize_f64(*value),
+            Self::Number(number) => number.serialize(serializer),
             Self::Text(text) => serializer.serialize_str(text),
             Self::List(items) => {
                 let mut seq = serializer.serialize_seq(Some(items.len()))?;
@@ -101,9 +99,7 @@ impl Serializer for ToValue {
         self.serialize_f64(value.into())
     }
     fn serialize_f64(self, value: f64) -> Result<Value, ValueError> {
-        Number::from_f64(value)
-            .map(Value::Number)
-            .ok_or_else(|| ser::Error::custom(format_args!("JSON has no number {value}")))
+        Value::try_from(value)
     }
     fn serialize_char(self, value: char) -> Result<Value, ValueError> {
         Ok(value.to_string().into())
@@ -254,8 +250,7 @@ impl ser::SerializeMap for ToMap {
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), ValueError> {
         self.key = Some(match to_value(key)? {
             Value::Text(text) => text,
-            Value::Number(Number::Int(value)) => value.to_string().into(),
-            Value::Number(Number::Uint(value)) => value.to_string().into(),
+            Value::Number(number) if number.is_integer() => number.to_string().into(),
             other => {
                 return Err(ser::Error::custom(format_args!(
                     "a map key must be a text, not {}",

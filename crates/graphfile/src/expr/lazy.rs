@@ -9,7 +9,7 @@ use cel::common::types::{
 };
 use cel::common::value::{CowVal, StaticVal, Val};
 use tine_engine::Value;
-use tine_engine::value::{List, Map, Number};
+use tine_engine::value::{List, Map};
 
 /// Converts a scalar; wraps a list or map without looking into it.
 ///
@@ -18,9 +18,11 @@ pub(super) fn to_val<'v>(value: &Value) -> Box<dyn Val + 'v> {
     match value {
         Value::Null => Box::new(CelNull),
         Value::Bool(value) => Box::new(CelBool::from(*value)),
-        Value::Number(Number::Int(value)) => Box::new(CelInt::from(*value)),
-        Value::Number(Number::Uint(value)) => Box::new(CelUInt::from(*value)),
-        Value::Number(Number::Float(value)) => Box::new(CelDouble::from(*value)),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(value), _) => Box::new(CelInt::from(value)),
+            (None, Some(value)) => Box::new(CelUInt::from(value)),
+            (None, None) => Box::new(CelDouble::from(number.as_f64())),
+        },
         Value::Text(text) => Box::new(CelString::from(text.to_string())),
         Value::List(_) | Value::Map(_) => Box::new(Lazy::new(value.clone())),
     }
@@ -44,10 +46,7 @@ pub(super) fn to_value(val: &dyn Val) -> Result<Value, String> {
         return Ok((*value).into_inner().into());
     }
     if let Some(value) = val.downcast_ref::<CelDouble>() {
-        let number = Number::from_f64(*value.inner());
-        return number
-            .map(Value::Number)
-            .ok_or_else(|| "the number is not finite".to_owned());
+        return Value::float(*value.inner()).ok_or_else(|| "the number is not finite".to_owned());
     }
     if val.downcast_ref::<CelNull>().is_some() {
         return Ok(Value::Null);

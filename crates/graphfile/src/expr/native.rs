@@ -213,18 +213,16 @@ fn literal(node: &IdedExpr) -> Option<Value> {
     match &node.expr {
         Expr::Literal(LiteralValue::Boolean(value)) => Some((*value.inner()).into()),
         Expr::Literal(LiteralValue::Int(value)) => Some((*value.inner()).into()),
-        Expr::Literal(LiteralValue::Double(value)) => {
-            Number::from_f64(*value.inner()).map(Value::Number)
-        }
+        Expr::Literal(LiteralValue::Double(value)) => Value::float(*value.inner()),
         Expr::Literal(LiteralValue::String(text)) => Some(text.inner().into()),
         _ => None,
     }
 }
 
 fn same_number(a: Number, b: Number) -> Option<bool> {
-    match (a, b) {
-        (Number::Int(a), Number::Int(b)) => Some(a == b),
-        (a, b) => Some(exact(a)? == exact(b)?),
+    match (a.as_i64(), b.as_i64()) {
+        (Some(a), Some(b)) => Some(a == b),
+        _ => Some(exact(a)? == exact(b)?),
     }
 }
 
@@ -232,5 +230,5 @@ fn same_number(a: Number, b: Number) -> Option<bool> {
 fn exact(number: Number) -> Option<f64> {
     const SAFE: f64 = 9_007_199_254_740_992.0;
     let float = number.as_f64();
-    (float.abs() < SAFE || matches!(number, Number::Float(_))).then_some(float)
+    (float.abs() < SAFE || !number.is_integer()).then_some(float)
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value as Jinja};
 use tine_engine::Value;
-use tine_engine::value::Number;
 
 /// A list or map of the state.
 #[derive(Debug)]
@@ -15,9 +14,11 @@ pub(super) fn to_jinja(value: Option<&Value>) -> Jinja {
         // A channel without a value is none, so that `if` can ask after it.
         None | Some(Value::Null) => Jinja::from(()),
         Some(Value::Bool(value)) => Jinja::from(*value),
-        Some(Value::Number(Number::Int(value))) => Jinja::from(*value),
-        Some(Value::Number(Number::Uint(value))) => Jinja::from(*value),
-        Some(Value::Number(Number::Float(value))) => Jinja::from(*value),
+        Some(Value::Number(number)) => match (number.as_i64(), number.as_u64()) {
+            (Some(value), _) => Jinja::from(value),
+            (None, Some(value)) => Jinja::from(value),
+            (None, None) => Jinja::from(number.as_f64()),
+        },
         Some(Value::Text(text)) => Jinja::from(Arc::clone(text)),
         Some(value @ (Value::List(_) | Value::Map(_))) => Jinja::from_object(Shared(value.clone())),
     }

@@ -1,9 +1,9 @@
 //! Checks values against types, and completes them with the defaults of their fields.
 
 use tine_engine::Value;
-use tine_engine::value::{Map, Number};
+use tine_engine::value::Map;
 
-use super::{Others, Type, Types};
+use super::{NumberLimits, Others, Type, Types};
 
 /// Why a value is not of a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,19 +46,10 @@ impl Types {
             (Type::Any, _) | (Type::Null, Value::Null) | (Type::Bool, Value::Bool(_)) => Ok(()),
             (Type::Optional(_), Value::Null) => Ok(()),
             (Type::Optional(inner), value) => self.check(inner, value),
-            (Type::Integer(limits), Value::Number(number @ (Number::Int(_) | Number::Uint(_))))
-            | (Type::Number(limits), Value::Number(number)) => {
-                let number = number.as_f64();
-                match (limits.min, limits.max) {
-                    (Some(min), _) if number < min => {
-                        Err(Mismatch::new(format!("{number} is less than {min}")))
-                    }
-                    (_, Some(max)) if number > max => {
-                        Err(Mismatch::new(format!("{number} is more than {max}")))
-                    }
-                    _ => Ok(()),
-                }
+            (Type::Integer(limits), Value::Number(number)) if number.is_integer() => {
+                within(limits, number.as_f64())
             }
+            (Type::Number(limits), Value::Number(number)) => within(limits, number.as_f64()),
             (Type::Text(limits), Value::Text(text)) => {
                 let length = text.chars().count();
                 if limits.min.is_some_and(|min| length < min) {
@@ -177,6 +168,18 @@ impl Types {
             }
             (_, value) => value,
         }
+    }
+}
+
+fn within(limits: &NumberLimits, number: f64) -> Result<(), Mismatch> {
+    match (limits.min, limits.max) {
+        (Some(min), _) if number < min => {
+            Err(Mismatch::new(format!("{number} is less than {min}")))
+        }
+        (_, Some(max)) if number > max => {
+            Err(Mismatch::new(format!("{number} is more than {max}")))
+        }
+        _ => Ok(()),
     }
 }
 
