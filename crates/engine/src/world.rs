@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -95,6 +95,34 @@ pub trait World: Send + Sync {
     /// True if a sleeper was woken. Real worlds have nothing to do here.
     fn advance(&self) -> bool {
         false
+    }
+}
+
+/// A shared world: what runners and their surroundings both hold.
+#[async_trait]
+impl<W: World + ?Sized> World for Arc<W> {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+
+    fn new_id(&self) -> Id {
+        (**self).new_id()
+    }
+
+    fn random(&self) -> u64 {
+        (**self).random()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        (**self).sleep(duration).await;
+    }
+
+    fn has_sleepers(&self) -> bool {
+        (**self).has_sleepers()
+    }
+
+    fn advance(&self) -> bool {
+        (**self).advance()
     }
 }
 
@@ -290,6 +318,18 @@ mod tests {
             all &= number;
         }
         assert_eq!((any, all), (u64::MAX, 0));
+    }
+
+    #[test]
+    fn a_shared_world_is_the_world_itself() {
+        let world: Arc<dyn World> = Arc::new(SimWorld::new(1));
+        let shared = world.clone();
+        let first = shared.new_id();
+        assert!(world.new_id() > first);
+        let mut sleep = World::sleep(&shared, Duration::from_secs(1));
+        assert!(!poll(&mut sleep));
+        assert!(shared.has_sleepers() && shared.advance() && poll(&mut sleep));
+        assert_eq!(world.now(), Timestamp(1000));
     }
 
     #[test]
