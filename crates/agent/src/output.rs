@@ -38,10 +38,10 @@ pub(crate) fn command(
     let name = tool.name();
     let fail = |message: String| Err(NodeError::new(ErrorClass::ToolFailed, message));
     let manifest = &tool.spec().manifest;
-    if let Some((channel, _)) = update
-        .iter()
-        .find(|(channel, _)| !manifest.writes.iter().any(|known| **known == ***channel))
-    {
+    if let Some((channel, _)) = update.iter().find(|(channel, _)| {
+        let mut known = manifest.writes.iter().chain(&manifest.may_write);
+        !known.any(|known| **known == ***channel)
+    }) {
         return fail(format!(
             "tool `{name}` in node `{node}` writes `{channel}`, which its manifest does not name"
         ));

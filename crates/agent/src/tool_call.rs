@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tine_engine::message::ToolCall;
 use tine_engine::run::{Call, Effects};
 use tine_engine::{NodeCx, NodeError, Value, from_value, to_value};
-use tine_graphfile::Routes;
+use tine_graphfile::NodeInfo;
 use tine_tools::assemble::{BoundTool, Toolbox};
 use tine_tools::paths::ThreadFolders;
 use tine_tools::{Effect, Listen, ToolCx, ToolError};
@@ -16,7 +16,10 @@ use tine_tools::{Effect, Listen, ToolCx, ToolError};
 pub(crate) struct Caller {
     pub(crate) agent: Agent,
     pub(crate) tools: Toolbox,
-    pub(crate) routes: Routes,
+    /// The labels that the node maps.
+    labels: Arc<[String]>,
+    /// The channels that the graph declares.
+    channels: Arc<[String]>,
     pub(crate) chain: Arc<[Arc<dyn Middleware>]>,
 }
 
@@ -42,6 +45,21 @@ impl Planned<'_> {
 }
 
 impl Caller {
+    pub(crate) fn new(
+        agent: Agent,
+        tools: Toolbox,
+        info: &NodeInfo,
+        chain: Arc<[Arc<dyn Middleware>]>,
+    ) -> Self {
+        Self {
+            labels: info.routes.labels().map(str::to_owned).collect(),
+            channels: info.channels.names().map(str::to_owned).collect(),
+            agent,
+            tools,
+            chain,
+        }
+    }
+
     /// Looks a call up in the journal. Its identity is its id with its name and arguments.
     ///
     /// # Errors
@@ -113,13 +131,13 @@ impl Caller {
     }
 
     fn tool_cx(&self, cx: &NodeCx, folders: &ThreadFolders, call: &ToolCall) -> ToolCx {
-        let labels: Vec<String> = self.routes.labels().map(str::to_owned).collect();
         ToolCx::new(call.id.clone(), folders.clone(), cx.world().clone())
             .with_now(cx.now())
             .with_cancellation(cx.cancellation().clone())
             .with_idempotency_key(cx.idempotency_key())
             .with_options(self.agent.options.clone())
-            .with_routes(labels.into())
+            .with_routes(self.labels.clone())
+            .with_channels(self.channels.clone())
             .with_listen(Arc::new(Notes {
                 cx: cx.clone(),
                 call: call.clone(),

@@ -23,16 +23,8 @@ impl ToolNode {
         tools: Toolbox,
         chain: Arc<[Arc<dyn Middleware>]>,
     ) -> Self {
-        let routes = spec.info.routes.clone();
-        Self {
-            spec,
-            caller: Caller {
-                agent,
-                tools,
-                routes,
-                chain,
-            },
-        }
+        let caller = Caller::new(agent, tools, &spec.info, chain);
+        Self { spec, caller }
     }
 
     fn args(&self, cx: &NodeCx) -> Result<Value, NodeError> {

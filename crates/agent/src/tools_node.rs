@@ -29,16 +29,8 @@ impl ToolsNode {
         tools: Toolbox,
         chain: Arc<[Arc<dyn Middleware>]>,
     ) -> Self {
-        let routes = spec.info.routes.clone();
-        Self {
-            spec,
-            caller: Caller {
-                agent,
-                tools,
-                routes,
-                chain,
-            },
-        }
+        let caller = Caller::new(agent, tools, &spec.info, chain);
+        Self { spec, caller }
     }
 
     /// Makes calls side by side, each in its place; those that must be alone wait for the others. Every call is brought
