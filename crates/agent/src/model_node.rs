@@ -119,6 +119,10 @@ impl Node for ModelNode {
         let call = Call::new("model", &fingerprint(&request)?).keyed_by_input();
         let reply = cx.call(&call, Effects::ReadOnly, |cx| async move {
             let message = self.ask(&cx, request).await?;
+            // A reply that does not fit is not recorded, so that a retry asks anew.
+            if let Some(returns) = &self.spec.returns {
+                structured(returns, &message)?;
+            }
             Ok(to_value(&message)?)
         });
         let message: Message = from_value(&reply.await?)?;

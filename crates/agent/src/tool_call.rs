@@ -3,11 +3,12 @@
 use crate::agent::Agent;
 use crate::events;
 use crate::middleware::{Middleware, ToolNext, ToolReply, ToolRequest};
+use crate::output;
 use std::sync::Arc;
 use tine_engine::message::ToolCall;
 use tine_engine::run::{Call, Effects};
 use tine_engine::{NodeCx, NodeError, Value, from_value, to_value};
-use tine_graphfile::NodeInfo;
+use tine_graphfile::{NodeInfo, Routes};
 use tine_tools::assemble::{BoundTool, Toolbox};
 use tine_tools::paths::ThreadFolders;
 use tine_tools::{Effect, Listen, ToolCx, ToolError};
@@ -16,6 +17,7 @@ use tine_tools::{Effect, Listen, ToolCx, ToolError};
 pub(crate) struct Caller {
     pub(crate) agent: Agent,
     pub(crate) tools: Toolbox,
+    routes: Routes,
     /// The labels that the node maps.
     labels: Arc<[String]>,
     /// The channels that the graph declares.
@@ -52,6 +54,7 @@ impl Caller {
         chain: Arc<[Arc<dyn Middleware>]>,
     ) -> Self {
         Self {
+            routes: info.routes.clone(),
             labels: info.routes.labels().map(str::to_owned).collect(),
             channels: info.channels.names().map(str::to_owned).collect(),
             agent,
@@ -121,6 +124,10 @@ impl Caller {
             toolbox: &self.tools,
         };
         let reply = ToolNext { chain: &self.chain }.run(request).await?;
+        if let Some(tool) = planned.tool {
+            // A result that can not be used is not recorded: every later attempt would stumble over it.
+            output::check(cx.node(), tool, &self.routes, &reply.output)?;
+        }
         cx.finish_call(
             &planned.journal,
             &to_value(&reply).map_err(NodeError::from)?,

@@ -99,6 +99,26 @@ async fn a_reply_can_be_data() {
 }
 
 #[tokio::test]
+async fn a_reply_that_does_not_fit_is_asked_for_again() {
+    let graph = judge(
+        "{ type: Verdict, into: verdict }\n    retry: { max_attempts: 2, on: [invalid_output] }",
+    );
+    let bench = Bench::new(
+        &graph,
+        vec![Say::Text("yes"), Say::Text(r#"{"good": true}"#)],
+    );
+    let outcome = bench
+        .invoke(Update::new().set("question", text("it")))
+        .await;
+    assert_eq!(outcome.exit, Exit::Done);
+    assert_eq!(
+        outcome.values["verdict"].to_canonical(),
+        r#"{"good":true,"why":"none"}"#
+    );
+    assert_eq!(bench.requests.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn a_prompt_joins_the_conversation_once_if_it_is_to() {
     for (once, expected) in [
         (

@@ -2,7 +2,7 @@
 
 use crate::fixture::{Bench, Say, ask, call, conversation, react};
 use serde_json::json;
-use tine_engine::{Exit, Resume};
+use tine_engine::{Exit, Input, Resume};
 
 async fn check(calls: Vec<(&'static str, String)>, expected: &str, log: &[&str]) {
     let bench = Bench::new(&react("", ""), vec![Say::Calls(calls), Say::Text("done")]);
@@ -205,6 +205,16 @@ async fn what_a_manifest_does_not_say_is_an_error_that_names_tool_and_node() {
         "node `act` failed: tool `probe` in node `act` writes `messages`, which its manifest does not name",
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_result_that_can_not_be_used_is_not_recorded() {
+    let args = json!({"say": "x", "write": "messages"});
+    let bench = Bench::new(&react("", ""), vec![Say::Calls(vec![call("probe", &args)])]);
+    assert_eq!(bench.send("go").await.exit.name(), "failed");
+    assert_eq!(bench.invoke(Input::Continue).await.exit.name(), "failed");
+    let twice = ["x begins", "x ends", "x begins", "x ends"];
+    assert_eq!(bench.log(), twice);
 }
 
 #[tokio::test]
