@@ -14,7 +14,6 @@ use tine_engine::message::{InvalidToolCall, Message, Role, ToolCall};
 use tine_engine::{ErrorClass, Node, NodeCx, NodeError, Output, Update, Value};
 use tine_graphfile::ToolsSpec;
 use tine_tools::assemble::Toolbox;
-use tine_tools::paths::ThreadFolders;
 use tokio::sync::RwLock;
 
 pub(crate) struct ToolsNode {
@@ -38,13 +37,12 @@ impl ToolsNode {
     async fn make_all(
         &self,
         cx: &NodeCx,
-        folders: &ThreadFolders,
         planned: &[Planned<'_>],
     ) -> Vec<Result<ToolReply, CallError>> {
         let floor = RwLock::new(());
         let mut calls = Vec::with_capacity(planned.len());
         for planned in planned {
-            calls.push(self.make(cx, folders, planned, &floor).boxed());
+            calls.push(self.make(cx, planned, &floor).boxed());
         }
         stream::iter(calls)
             .buffered(self.spec.max_parallel.max(1))
@@ -55,16 +53,15 @@ impl ToolsNode {
     async fn make(
         &self,
         cx: &NodeCx,
-        folders: &ThreadFolders,
         planned: &Planned<'_>,
         floor: &RwLock<()>,
     ) -> Result<ToolReply, CallError> {
         if planned.alone() {
             let _alone = floor.write().await;
-            self.caller.make(cx, folders, planned).await
+            self.caller.make(cx, planned).await
         } else {
             let _beside = floor.read().await;
-            self.caller.make(cx, folders, planned).await
+            self.caller.make(cx, planned).await
         }
     }
 }
@@ -78,33 +75,22 @@ impl Node for ToolsNode {
         else {
             return Ok(Output::default());
         };
+        // One handle for all calls of the message, so that they see each other's locks.
+        let folders = self.caller.agent.folders.of(cx.thread())?;
         let mut asked = false;
         let mut planned = Vec::new();
         let mut seen: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         for call in &message.tool_calls {
             let ordinal = seen.entry(call.id.clone()).or_default();
-            match self.caller.plan(&cx, call.clone(), *ordinal) {
+            match self.caller.plan(&cx, &folders, call.clone(), *ordinal) {
                 Ok(call) => planned.push(call),
                 Err(error) if error.is_interrupt() => asked = true,
                 Err(error) => return Err(error),
             }
             *ordinal += 1;
         }
-        let starts: Vec<_> = planned.iter().filter_map(Planned::starts).collect();
-        if !starts.is_empty() {
-            cx.start_calls(&starts).await?;
-        }
-        // One handle for all calls of the message, so that they see each other's locks.
-        let folders = self.caller.agent.folders.of(cx.thread())?;
-        let made = self.make_all(&cx, &folders, &planned).await;
-        let failed = planned
-            .iter()
-            .zip(&made)
-            .filter(|(_, reply)| matches!(reply, Err(error) if error.took_no_place()));
-        let abandoned: Vec<_> = failed.filter_map(|(planned, _)| planned.starts()).collect();
-        if !abandoned.is_empty() {
-            cx.abandon_calls(&abandoned).await?;
-        }
+        self.caller.start(&cx, &mut planned).await?;
+        let made = self.make_all(&cx, &planned).await;
         let mut done = Vec::new();
         for (planned, reply) in planned.iter().zip(made) {
             match reply {
@@ -118,7 +104,7 @@ impl Node for ToolsNode {
                 }
                 Err(CallError::Node(error)) => return Err(error),
                 Err(CallError::Tool(error)) => {
-                    let message = format!("tool `{}`: {error}", planned.call.name);
+                    let message = format!("tool `{}`: {error}", planned.request.call.name);
                     return Err(NodeError::new(ErrorClass::ToolFailed, message));
                 }
             }
@@ -141,8 +127,8 @@ impl ToolsNode {
         let mut messages: Vec<Value> = Vec::new();
         let mut commands = Vec::new();
         for (planned, reply) in done {
-            messages.extend(output::message(&planned.call, &reply, cx.new_id())?);
-            if let Some(tool) = planned.tool {
+            messages.extend(output::message(&planned.request.call, &reply, cx.new_id())?);
+            if let Some(tool) = planned.request.tool {
                 commands.extend(output::command(
                     cx.node(),
                     tool,

@@ -11,6 +11,7 @@ pub use approval::Approval;
 pub use clarification::Clarification;
 pub use errors::ErrorReplies;
 
+use crate::start::Start;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use tine_engine::message::{Message, ToolCall, ToolStatus};
 use tine_engine::{NodeCx, NodeError};
 use tine_models::{Model, ModelError, ModelReply, ModelRequest};
 use tine_tools::assemble::{BoundTool, Toolbox};
-use tine_tools::{ToolCx, ToolError, ToolOutput};
+use tine_tools::{Effect, ToolCx, ToolError, ToolOutput};
 
 /// One member of a chain.
 #[async_trait]
@@ -58,6 +59,13 @@ pub trait Middleware: Send + Sync {
     async fn after_model(&self, cx: &NodeCx, message: &mut Message) -> Result<(), NodeError> {
         let _ = (cx, message);
         Ok(())
+    }
+
+    /// Tells whether it may ask somebody before the tool is reached, as far as the request tells. Such a call counts
+    /// as started only when it reaches its tool; until then, nothing of it needs to be asked about after a crash.
+    fn asks(&self, call: &ToolRequest<'_>) -> bool {
+        let _ = call;
+        false
     }
 
     /// Stands around the call of a tool.
@@ -158,6 +166,7 @@ impl ToolReply {
 /// The rest of a chain around a tool.
 pub struct ToolNext<'a> {
     pub(crate) chain: &'a [Arc<dyn Middleware>],
+    pub(crate) start: &'a Start<'a>,
 }
 
 impl ToolNext<'_> {
@@ -167,7 +176,11 @@ impl ToolNext<'_> {
     /// What the tool could not do.
     pub async fn run(&self, call: ToolRequest<'_>) -> Result<ToolReply, ToolError> {
         if let [first, rest @ ..] = self.chain {
-            return first.wrap_tool_call(call, ToolNext { chain: rest }).await;
+            let next = ToolNext {
+                chain: rest,
+                start: self.start,
+            };
+            return first.wrap_tool_call(call, next).await;
         }
         let Some(tool) = call.tool else {
             return Err(ToolError::failed(unknown_tool(
@@ -175,9 +188,12 @@ impl ToolNext<'_> {
                 call.toolbox,
             )));
         };
-        tool.call(&call.tool_cx, call.call.args.to_json())
-            .await
-            .map(ToolReply::success)
+        let prepared = tool.prepare(call.call.args.to_json())?;
+        if prepared.effect() == Effect::Effectful {
+            self.start.record().await?;
+        }
+        let result = self.start.watch(prepared.run(&call.tool_cx)).await;
+        result.map(ToolReply::success)
     }
 }
 

@@ -4,4 +4,6 @@
 mod approval;
 mod fixture;
 mod model;
+mod starts;
+mod store;
 mod tools;
