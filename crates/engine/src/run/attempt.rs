@@ -1,6 +1,6 @@
 //! Running one task: attempts, timeouts, retries, and the routers that belong to it.
 
-use super::context::{Asked, TaskCx};
+use super::task::{Asked, TaskCx};
 use crate::command::{Output, Update};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError, panic_text};
@@ -35,7 +35,7 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
             call: None,
         };
         if !task.is_start() {
-            run.emit(task.step, || EventKind::TaskStarted {
+            run.emit(task.info.step, || EventKind::TaskStarted {
                 node: task.node_name().clone(),
                 task: task.path.clone(),
                 attempt: number,
@@ -61,7 +61,7 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
         let policy = def.and_then(|def| def.retry.as_ref());
         let delay =
             policy.and_then(|policy| policy.delay(number, error.class(), || run.world.random()));
-        run.emit(task.step, || EventKind::TaskFailed {
+        run.emit(task.info.step, || EventKind::TaskFailed {
             node: task.node_name().clone(),
             task: task.path.clone(),
             error: error.to_string(),

@@ -2,7 +2,8 @@
 
 use super::Runner;
 use super::child::child_namespace;
-use super::open::{load_thread, open_questions};
+use super::open::load_thread;
+use super::questions::open_questions;
 use crate::checkpoint::{Checkpoint, RecordKind, Scope, Source, ThreadKey};
 use crate::error::RunError;
 use crate::interrupt::Interrupt;
@@ -104,7 +105,7 @@ impl Runner {
         };
         let scope = Scope {
             thread: scope.thread.clone(),
-            namespace: child_namespace(&scope.namespace, path, checkpoint, subgraph.memory),
+            namespace: child_namespace(&scope.namespace, path, "", checkpoint, subgraph.memory),
         };
         child.read(&scope, true).await
     }
