@@ -75,7 +75,7 @@ impl Caller {
     ///
     /// # Errors
     /// If nobody knows whether the call took place, until that question is answered.
-    pub(crate) fn plan(
+    pub(crate) async fn plan(
         &self,
         cx: &NodeCx,
         folders: &ThreadFolders,
@@ -95,7 +95,7 @@ impl Caller {
         let journal = Call::new(key, &input).keyed_by_input();
         // Only effectful calls are started, so a start is a question, whatever these arguments would do: the chain may
         // have changed them on the way to the tool.
-        let known = match cx.known_result(&journal, Effects::Effectful)? {
+        let known = match cx.known_result(&journal, Effects::Effectful).await? {
             None => None,
             Some(stored) if stored.is_null() => Some(skipped()),
             Some(stored) => Some(from_value(&stored)?),

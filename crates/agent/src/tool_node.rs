@@ -47,7 +47,7 @@ impl Node for ToolNode {
             id: cx.new_id().into(),
         };
         let folders = self.caller.agent.folders.of(cx.thread())?;
-        let planned = self.caller.plan(&cx, &folders, call, 0)?;
+        let planned = self.caller.plan(&cx, &folders, call, 0).await?;
         let reply = match self.caller.make(&cx, &planned).await {
             Ok(reply) => reply,
             Err(CallError::Interrupted) => return Err(NodeError::interrupted()),

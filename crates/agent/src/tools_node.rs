@@ -82,7 +82,11 @@ impl Node for ToolsNode {
         let mut seen: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         for call in &message.tool_calls {
             let ordinal = seen.entry(call.id.clone()).or_default();
-            match self.caller.plan(&cx, &folders, call.clone(), *ordinal) {
+            match self
+                .caller
+                .plan(&cx, &folders, call.clone(), *ordinal)
+                .await
+            {
                 Ok(call) => planned.push(call),
                 Err(error) if error.is_interrupt() => asked = true,
                 Err(error) => return Err(error),

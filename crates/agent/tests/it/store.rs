@@ -4,7 +4,7 @@ use crate::fixture::Log;
 use async_trait::async_trait;
 use std::sync::Arc;
 use tine_engine::checkpoint::{
-    Advance, Checkpoint, RecordKind, RecordOp, Scope, ThreadInfo, ThreadWriter,
+    Advance, CallState, Checkpoint, RecordKind, RecordOp, Scope, ThreadInfo, ThreadWriter,
 };
 use tine_engine::value::Map;
 use tine_engine::world::Id;
@@ -60,7 +60,7 @@ impl ThreadWriter for NotingWriter {
     ) -> Result<(), StoreError> {
         let is_start = |op: &&RecordOp| match op {
             RecordOp::Put(record) => {
-                matches!(&record.kind, RecordKind::Call(call) if call.result.is_none())
+                matches!(&record.kind, RecordKind::Call(call) if call.state == CallState::Started)
             }
             RecordOp::Remove(_) => false,
         };
