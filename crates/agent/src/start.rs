@@ -1,6 +1,9 @@
 //! The start of a call in the journal, written where the chain reaches the tool.
 
+use futures_util::FutureExt;
+use std::any::Any;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tine_engine::run::Call;
@@ -71,7 +74,9 @@ impl<'a> Start<'a> {
         tool: impl Future<Output = Result<ToolOutput, ToolError>>,
     ) -> Result<ToolOutput, ToolError> {
         self.taken.fetch_add(1, Ordering::AcqRel);
-        let result = tool.await;
+        // A panic ends this call alone; past here it would end all calls of the message.
+        let result = AssertUnwindSafe(tool).catch_unwind().await;
+        let result = result.unwrap_or_else(|panic| Err(panicked(&*panic)));
         if let Err(ToolError::Arguments(_) | ToolError::Interrupted) = result {
             self.taken.fetch_sub(1, Ordering::AcqRel);
         }
@@ -98,4 +103,15 @@ impl<'a> Start<'a> {
         }
         Ok(())
     }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> ToolError {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    ToolError::failed(format!(
+        "the tool panicked: {}",
+        text.unwrap_or("no message")
+    ))
 }

@@ -110,6 +110,7 @@ impl Tool for Probe {
         let millis = args.get("millis").and_then(Json::as_u64).unwrap_or(0);
         cx.world().sleep(Duration::from_millis(millis)).await;
         self.log.lock().unwrap().push(format!("{say} ends"));
+        assert!(text("fail") != "panic", "a bug");
         if args.contains_key("fail") {
             return Err(ToolError::failed(text("fail")));
         }

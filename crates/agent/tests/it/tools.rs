@@ -66,6 +66,27 @@ async fn an_error_is_a_message_and_the_run_goes_on() {
 }
 
 #[tokio::test]
+async fn a_tool_that_panics_fails_its_own_call() {
+    let calls = vec![
+        call("effect", &json!({"say": "sent", "millis": 10})),
+        call("probe", &json!({"say": "x", "fail": "panic"})),
+    ];
+    let bench = Bench::new(&react("", ""), vec![Say::Calls(calls), Say::Text("done")]);
+    let outcome = bench.send("go").await;
+    insta::assert_snapshot!(conversation(&outcome), @"
+    Human: go
+    Ai calls effect, probe
+    Tool Success: sent
+    Tool Error: the tool panicked: a bug
+    Ai: done
+    ");
+    assert_eq!(
+        bench.log(),
+        ["sent begins", "x begins", "x ends", "sent ends"]
+    );
+}
+
+#[tokio::test]
 async fn a_call_of_nothing_names_what_there_is() {
     let expected = "Ai calls prob\nTool Error: There is no tool `prob`. Did you mean `probe`? \
                     The tools are: ask_clarification, probe, alone, effect.";
