@@ -9,8 +9,10 @@ use std::sync::Arc;
 use tine_engine::Message;
 use tine_engine::message::{Role, ToolCall, ToolStatus};
 
-/// What stands in for a result that never came.
-const NO_RESULT: &str = "This call has no result: it was interrupted before it finished.";
+/// What stands in for a result that never came. It may be lost by a crash, a cancel or a trim, so nothing is said about
+/// the call itself.
+const NO_RESULT: &str = "The result of this call was never recorded, so it is unknown whether the call took place. \
+                         Assume neither; find out before you rely on it or make the call again.";
 
 /// Makes a valid history of any list of messages: each tool call has exactly one result, right behind its message and
 /// in the order of the calls.

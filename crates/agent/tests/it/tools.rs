@@ -2,7 +2,7 @@
 
 use crate::fixture::{Bench, Say, ask, call, conversation, react};
 use serde_json::json;
-use tine_engine::{Exit, Input, Resume};
+use tine_engine::{Exit, Input, Resume, Update};
 
 async fn check(calls: Vec<(&'static str, String)>, expected: &str, log: &[&str]) {
     let bench = Bench::new(&react("", ""), vec![Say::Calls(calls), Say::Text("done")]);
@@ -173,6 +173,23 @@ async fn two_questions_of_one_message_are_answered_together() {
     Tool Success: answer to one?
     Tool Success: answer to two?
     Ai: done
+    ");
+}
+
+#[tokio::test]
+async fn new_input_that_abandons_a_call_says_that_nobody_knows() {
+    let calls = vec![call("effect", &json!({"say": "sent", "millis": 10}))];
+    let bench = Bench::new(&react("", ""), vec![Say::Calls(calls), Say::Text("done")]);
+    let go = Update::new().set("messages", "go");
+    bench.cut(go, "effect").await;
+    assert_eq!(bench.send("what did you do?").await.exit, Exit::Done);
+    let requests = bench.requests.lock().unwrap();
+    let told = requests[1].messages.iter().map(|said| said.content.text());
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
+    go
+
+    The result of this call was never recorded, so it is unknown whether the call took place. Assume neither; find out before you rely on it or make the call again.
+    what did you do?
     ");
 }
 
