@@ -154,20 +154,29 @@ fn fingerprint(request: &ModelRequest) -> Result<Value, NodeError> {
 }
 
 /// The conversation that a channel holds.
-pub(crate) fn conversation(cx: &NodeCx, channel: &str) -> Result<Vec<Message>, NodeError> {
+fn conversation(cx: &NodeCx, channel: &str) -> Result<Vec<Message>, NodeError> {
     let Some(value) = cx.value(channel) else {
         return Ok(Vec::new());
     };
     let items = value.as_list().cloned().unwrap_or_default();
-    let read = |item: &Value| {
-        Message::from_value(item).map_err(|error| {
-            NodeError::new(
-                ErrorClass::Internal,
-                format!("channel `{channel}` holds what is no message: {error}"),
-            )
-        })
-    };
-    items.iter().map(read).collect()
+    items.iter().map(|item| read(channel, item)).collect()
+}
+
+/// The last message of the conversation that a channel holds; the others are not looked at.
+pub(crate) fn last_message(cx: &NodeCx, channel: &str) -> Result<Option<Message>, NodeError> {
+    let value = cx.value(channel);
+    let items = value.as_ref().and_then(Value::as_list);
+    let last = items.and_then(|items| items.last());
+    last.map(|item| read(channel, item)).transpose()
+}
+
+fn read(channel: &str, item: &Value) -> Result<Message, NodeError> {
+    Message::from_value(item).map_err(|error| {
+        NodeError::new(
+            ErrorClass::Internal,
+            format!("channel `{channel}` holds what is no message: {error}"),
+        )
+    })
 }
 
 /// The data that a reply is to be.

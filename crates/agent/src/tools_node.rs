@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::middleware::{Middleware, ToolReply};
-use crate::model_node::conversation;
+use crate::model_node::last_message;
 use crate::output;
 use crate::tool_call::{CallError, Caller, Planned};
 use async_trait::async_trait;
@@ -69,9 +69,8 @@ impl ToolsNode {
 #[async_trait]
 impl Node for ToolsNode {
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
-        let Some(message) = conversation(&cx, &self.spec.from)?
-            .pop()
-            .filter(|message| message.role == Role::Ai)
+        let Some(message) =
+            last_message(&cx, &self.spec.from)?.filter(|message| message.role == Role::Ai)
         else {
             return Ok(Output::default());
         };
