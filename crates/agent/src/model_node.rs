@@ -1,7 +1,7 @@
 //! `type: model`: asks a model.
 
 use crate::history;
-use crate::middleware::{Middleware, ModelNext};
+use crate::middleware::{Middleware, ModelCall, ModelNext};
 use async_trait::async_trait;
 use std::sync::Arc;
 use tine_engine::run::{Call, Effects};
@@ -94,13 +94,16 @@ impl ModelNode {
             middleware.before_model(cx, &mut request).await?;
         }
         let next = ModelNext {
-            cx,
             chain: &self.chain,
             model: &*self.model,
             stream: self.spec.stream,
         };
+        let call = ModelCall {
+            cx: cx.clone(),
+            request,
+        };
         let reply = next
-            .run(request)
+            .run(call)
             .await
             .map_err(tine_models::ModelError::into_node_error)?;
         let mut message = reply.into_message();

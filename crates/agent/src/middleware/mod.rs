@@ -46,10 +46,10 @@ pub trait Middleware: Send + Sync {
     /// If there is no reply.
     async fn wrap_model_call(
         &self,
-        request: ModelRequest,
+        call: ModelCall,
         next: ModelNext<'_>,
     ) -> Result<ModelReply, ModelError> {
-        next.run(request).await
+        next.run(call).await
     }
 
     /// Changes the message that a reply becomes.
@@ -81,9 +81,17 @@ pub trait Middleware: Send + Sync {
     }
 }
 
+/// A call of a model on its way through the chain.
+#[derive(Clone, Debug)]
+pub struct ModelCall {
+    /// The task that it belongs to.
+    pub cx: NodeCx,
+    /// What the model is asked.
+    pub request: ModelRequest,
+}
+
 /// The rest of a chain around a model.
 pub struct ModelNext<'a> {
-    pub(crate) cx: &'a NodeCx,
     pub(crate) chain: &'a [Arc<dyn Middleware>],
     pub(crate) model: &'a dyn Model,
     pub(crate) stream: bool,
@@ -94,18 +102,19 @@ impl ModelNext<'_> {
     ///
     /// # Errors
     /// If there is no reply.
-    pub async fn run(&self, request: ModelRequest) -> Result<ModelReply, ModelError> {
+    pub async fn run(&self, call: ModelCall) -> Result<ModelReply, ModelError> {
         if let [first, rest @ ..] = self.chain {
             let next = ModelNext {
                 chain: rest,
                 ..*self
             };
-            return first.wrap_model_call(request, next).await;
+            return first.wrap_model_call(call, next).await;
         }
-        let model_cx = tine_models::ModelCx::new(self.cx.world().clone());
+        let ModelCall { cx, request } = call;
+        let model_cx = tine_models::ModelCx::new(cx.world().clone());
         let mut sink = |delta: &tine_models::Delta| {
             if self.stream {
-                crate::events::delta(self.cx, delta);
+                crate::events::delta(&cx, delta);
             }
         };
         self.model.stream(&model_cx, &request, &mut sink).await
