@@ -1,7 +1,7 @@
 //! `type: tools`: makes the calls of the last message.
 
 use crate::agent::Agent;
-use crate::middleware::{Middleware, ToolReply};
+use crate::middleware::{Clarification, Middleware, ToolReply};
 use crate::model_node::last_message;
 use crate::output;
 use crate::tool_call::{CallError, Caller, Planned};
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use tine_engine::message::{InvalidToolCall, Message, Role, ToolCall};
 use tine_engine::{ErrorClass, Node, NodeCx, NodeError, Output, Update, Value};
 use tine_graphfile::ToolsSpec;
+use tine_tools::ToolOutput;
 use tine_tools::assemble::Toolbox;
 use tokio::sync::RwLock;
 
@@ -115,6 +116,7 @@ impl Node for ToolsNode {
         if asked {
             return Err(NodeError::interrupted());
         }
+        ask_once(&mut done);
         self.write(&cx, &message, done)
     }
 }
@@ -151,6 +153,22 @@ impl ToolsNode {
             Update::new().set(self.spec.from.as_str(), messages)
         };
         Ok(Output { update, commands })
+    }
+}
+
+/// Leaves one question of a message to the graph, which asks one at a time and has one place for it. Asking does
+/// nothing but that, so the model can ask the others again.
+fn ask_once(done: &mut [(&Planned<'_>, ToolReply)]) {
+    let is_left = |(planned, reply): &&mut (&Planned<'_>, ToolReply)| {
+        let unanswered =
+            matches!(&reply.output, ToolOutput::Command(command) if command.reply.is_none());
+        let tool = planned.request.tool;
+        unanswered && tool.is_some_and(|tool| Clarification::is_it(tool.id()))
+    };
+    for (_, reply) in done.iter_mut().filter(is_left).skip(1) {
+        *reply = ToolReply::error(
+            "One question at a time: the user is asked another one first. Ask again after the answer.",
+        );
     }
 }
 

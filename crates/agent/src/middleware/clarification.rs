@@ -17,7 +17,7 @@ use tine_tools::{Ask, Source, ToolError};
 pub struct Clarification;
 
 impl Clarification {
-    fn is_it(id: &ToolId) -> bool {
+    pub(crate) fn is_it(id: &ToolId) -> bool {
         id.source == Source::Builtin && id.name == "ask_clarification"
     }
 }

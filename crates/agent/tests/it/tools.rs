@@ -176,6 +176,74 @@ async fn two_questions_of_one_message_are_answered_together() {
     ");
 }
 
+/// The graph asks, as in `graphs/react.yaml`.
+fn asking() -> String {
+    let ask_user = "  ask_user:
+    type: interrupt
+    payload: \"${state.clarification}\"
+    resume: string
+    set:
+      messages:
+        - role: tool
+          tool_call_id: \"${state.clarification.call_id}\"
+          content: \"${resume}\"
+      clarification: null
+    then: agent
+";
+    let types = "types:
+  Clarification:
+    type: object
+    required: [call_id, question]
+    properties:
+      call_id: { type: string }
+      question: { type: string }
+state:
+  clarification: { type: optional<Clarification> }
+";
+    react("", "    routes: { clarify: ask_user }").replace("state:\n", types) + ask_user
+}
+
+#[tokio::test]
+async fn a_graph_that_asks_is_left_one_question_of_a_message() {
+    let wrong = call("ask_clarification", &json!({}));
+    let calls = vec![
+        wrong,
+        ask("one?"),
+        call("probe", &json!({"say": "work"})),
+        ask("two?"),
+    ];
+    let bench = Bench::new(&asking(), vec![Say::Calls(calls), Say::Text("done")]);
+    let outcome = bench.send("go").await;
+    let asked: Vec<_> = outcome
+        .interrupts
+        .iter()
+        .map(|asked| asked.payload.get("question"))
+        .collect();
+    assert_eq!(asked, [Some(&"one?".into())]);
+    let outcome = bench.invoke(Resume::value("this")).await;
+    insta::assert_snapshot!(conversation(&outcome), @"
+    Human: go
+    Ai calls ask_clarification, ask_clarification, probe, ask_clarification
+    Tool Error: ask_clarification was not run, because its arguments are wrong:
+    - `question`: is missing and required: a string
+    Tool Success: work
+    Tool Error: One question at a time: the user is asked another one first. Ask again after the answer.
+    Tool: this
+    Ai: done
+    ");
+    let requests = bench.requests.lock().unwrap();
+    let told = requests[1].messages.iter().map(|said| said.content.text());
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
+    go
+
+    ask_clarification was not run, because its arguments are wrong:
+    - `question`: is missing and required: a string
+    this
+    work
+    One question at a time: the user is asked another one first. Ask again after the answer.
+    ");
+}
+
 #[tokio::test]
 async fn new_input_that_abandons_a_call_says_that_nobody_knows() {
     let calls = vec![call("effect", &json!({"say": "sent", "millis": 10}))];
