@@ -148,7 +148,12 @@ impl NodeCx {
 
     fn child_end(&self, outcome: Outcome, namespace: &str) -> Result<Map, NodeError> {
         match outcome.exit {
-            Exit::Done => Ok(outcome.values),
+            Exit::Done => match outcome.to_parent {
+                None => Ok(outcome.values),
+                Some(command) => Err(NodeError::from_kind(NodeErrorKind::FromChild(Box::new(
+                    command,
+                )))),
+            },
             Exit::Interrupted => {
                 for interrupt in outcome.interrupts {
                     let slot = self.bubbled(namespace, &interrupt.id.to_string());

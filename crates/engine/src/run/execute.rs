@@ -112,7 +112,7 @@ fn announce(run: &RunCx, cx: &TaskCx, end: &TaskEnd) {
             interrupts: asked.iter().map(|asked| asked.interrupt.clone()).collect(),
         }),
         // Said when the attempt failed.
-        TaskEnd::Failed(_) => {}
+        TaskEnd::Failed(_) | TaskEnd::ToParent(_) => {}
     }
 }
 

@@ -87,6 +87,7 @@ pub(super) async fn invoke(
         before: effective(options.interrupt_before, &graph.0.before),
         after: effective(options.interrupt_after, &graph.0.after),
         answered: 0,
+        to_parent: None,
         unknown_ids: Vec::new(),
         run,
         thread,
@@ -298,6 +299,7 @@ fn unanswered(session: &Session) -> Outcome {
         interrupts: Vec::new(),
         run: session.run.run,
         answered: 0,
+        to_parent: None,
         unknown_ids: Vec::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! What a run is given, and what it gives.
 
-use crate::command::{ClientCommand, Update};
+use crate::command::{ClientCommand, Command, Update};
 use crate::error::RunError;
 use crate::event::Listener;
 use crate::graph::Breakpoints;
@@ -168,6 +168,9 @@ pub struct Outcome {
     pub run: Id,
     /// How many questions were answered by the input.
     pub answered: usize,
+    /// What a child graph sends to the graph that contains it; the run ended with it.
+    #[serde(skip)]
+    pub(crate) to_parent: Option<Command>,
     /// Ids of a lenient resume that belong to no open question.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown_ids: Vec<String>,

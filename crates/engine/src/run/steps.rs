@@ -9,14 +9,15 @@ use super::questions::epoch;
 use super::task::{Asked, Recorded, StepInfo, TaskCx};
 use crate::channel::Slot;
 use crate::checkpoint::{Record, RecordKey, RecordKind, RecordOp, Scope, Source};
-use crate::command::{START, Target};
-use crate::error::{ErrorClass, RunError};
+use crate::command::{Command, START, Target};
+use crate::error::{ErrorClass, RunError, panic_text};
 use crate::event::EventKind;
 use crate::graph::Breakpoints;
 use crate::interrupt::Interrupt;
-use crate::state::StateView;
+use crate::state::{ChannelIx, StateView};
 use crate::step::{AdvanceHead, Done, Task, ThreadState, apply, plan};
 use crate::world::Id;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// One invocation under way.
@@ -38,6 +39,8 @@ pub(crate) struct Session {
     pub(crate) before: Breakpoints,
     pub(crate) after: Breakpoints,
     pub(crate) answered: usize,
+    /// What a task sent to the graph that contains this one.
+    pub(crate) to_parent: Option<Command>,
     pub(crate) unknown_ids: Vec<String>,
 }
 
@@ -66,6 +69,7 @@ impl Session {
             interrupts: asked,
             run: self.run.run,
             answered: self.answered,
+            to_parent: self.to_parent,
             unknown_ids: self.unknown_ids,
         }
     }
@@ -110,7 +114,7 @@ impl Session {
             Ok(results) => results,
             Err(end) => return Ok(Some(end)),
         };
-        let written = match apply(&run.graph, &mut self.thread, &tasks, results) {
+        let written = match self.apply(&tasks, results) {
             Ok(written) => written,
             Err(error) => {
                 let error = error.within(&run.graph_path);
@@ -130,6 +134,20 @@ impl Session {
                 .map(Some);
         }
         Ok(None)
+    }
+
+    /// Folds the results of a step; a reducer of the user's own that panics is an error like any other.
+    fn apply(&mut self, tasks: &[Task], results: Vec<Done>) -> Result<Vec<ChannelIx>, RunError> {
+        let (run, thread) = (&self.run, &mut self.thread);
+        let applied = catch_unwind(AssertUnwindSafe(|| {
+            apply(&run.graph, thread, tasks, results)
+        }));
+        applied.unwrap_or_else(|payload| {
+            Err(RunError::InvalidUpdate {
+                location: run.location(""),
+                message: format!("a reducer {}", panic_text(&*payload)),
+            })
+        })
     }
 
     /// Whether a breakpoint is at one of these tasks, and was not stopped at before.
@@ -270,6 +288,14 @@ impl Session {
         }
         self.run.record(self.head, ops).await?;
         let (exit, asked) = verdict(&self.run, &ends);
+        if exit == Exit::Done {
+            // Nothing else of this graph counts then, and it is over.
+            self.to_parent = ends.into_iter().flatten().find_map(|end| match end {
+                TaskEnd::ToParent(command) => Some(command),
+                _ => None,
+            });
+            return Ok((exit, asked));
+        }
         for (at, end) in open.iter().zip(ends) {
             if let Some(TaskEnd::Done(done)) = end {
                 finished[*at] = Some(done);
@@ -480,6 +506,7 @@ pub(crate) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<Record
             }));
             ops
         }
+        TaskEnd::ToParent(_) => Vec::new(),
         TaskEnd::Failed(error) if stopped(run, error) => Vec::new(),
         TaskEnd::Failed(error) => vec![put(RecordKind::Failed(error.clone()))],
     }
@@ -510,7 +537,8 @@ fn stopped(run: &RunCx, error: &RunError) -> bool {
     run.cancel.is_cancelled() && error.class() == ErrorClass::Canceled
 }
 
-/// How a step ends that is not complete: by the first error in task order, else by questions. Questions are told in
+/// How a step ends that is not complete: by the first error in task order, else by questions, else by a command for the
+/// parent graph. Questions are told in
 /// either case, for they are open.
 fn verdict(run: &RunCx, ends: &Ends) -> (Exit, Vec<Interrupt>) {
     let asked = ends.iter().flatten().flat_map(|end| match end {
@@ -529,7 +557,15 @@ fn verdict(run: &RunCx, ends: &Ends) -> (Exit, Vec<Interrupt>) {
             error: error.clone(),
         },
         None if !stops.is_empty() || ends.iter().any(Option::is_none) => Exit::Cancelled,
-        None => Exit::Interrupted,
+        // A command for the parent waits until nothing is open any more; its task then sends it again.
+        None if ends
+            .iter()
+            .flatten()
+            .any(|end| matches!(end, TaskEnd::Asked(_))) =>
+        {
+            Exit::Interrupted
+        }
+        None => Exit::Done,
     };
     (exit, asked)
 }
