@@ -216,6 +216,8 @@ impl std::fmt::Debug for ToolNext<'_> {
 
 /// What the model is told about a tool that it can not call.
 fn unknown_tool(name: &str, toolbox: &Toolbox) -> String {
+    // A name may be anything a model can write; the tools have short ones.
+    let name: &str = &name.chars().take(100).collect::<String>();
     let near = toolbox
         .nearest(name)
         .map(|near| format!(" Did you mean `{near}`?"))

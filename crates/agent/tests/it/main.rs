@@ -3,6 +3,7 @@
 
 mod approval;
 mod fixture;
+mod hostile;
 mod model;
 mod starts;
 mod store;
