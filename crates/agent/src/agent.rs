@@ -160,6 +160,7 @@ fn manifest(spec: &tine_tools::ToolSpec) -> ToolManifest {
         args: spec.args.value().clone(),
         result: None,
         writes: spec.manifest.writes.clone(),
+        may_write: spec.manifest.may_write.clone(),
         routes: spec
             .manifest
             .routes

@@ -35,8 +35,10 @@ pub struct ToolManifest {
     pub args: serde_json::Value,
     /// JSON Schema of the plain result, if it has one.
     pub result: Option<serde_json::Value>,
-    /// Channels it may write.
+    /// Channels it writes; a graph that names the tool declares them.
     pub writes: Vec<String>,
+    /// Channels it writes as well, if the graph declares them.
+    pub may_write: Vec<String>,
     /// Route labels it may return.
     pub routes: Vec<RouteLabel>,
     /// Whether its arguments reach a shell.

@@ -55,6 +55,7 @@ pub struct ToolCx {
     idempotency_key: Arc<str>,
     options: Arc<Map<String, Value>>,
     routes: Arc<[String]>,
+    channels: Arc<[String]>,
     ask: Arc<dyn Ask>,
     listen: Arc<dyn Listen>,
     blocking: Blocking,
@@ -77,6 +78,7 @@ impl ToolCx {
             cancellation: CancellationToken::new(),
             options: Arc::default(),
             routes: Arc::default(),
+            channels: Arc::default(),
             ask: Arc::new(Nobody),
             listen: Arc::new(Nobody),
             blocking: Blocking::default(),
@@ -115,6 +117,13 @@ impl ToolCx {
     #[must_use]
     pub fn with_routes(mut self, labels: Arc<[String]>) -> Self {
         self.routes = labels;
+        self
+    }
+
+    /// Names the channels that the graph declares.
+    #[must_use]
+    pub fn with_channels(mut self, names: Arc<[String]>) -> Self {
+        self.channels = names;
         self
     }
 
@@ -188,6 +197,12 @@ impl ToolCx {
     #[must_use]
     pub fn maps_route(&self, label: &str) -> bool {
         self.routes.iter().any(|mapped| mapped == label)
+    }
+
+    /// Tells whether the graph declares a channel.
+    #[must_use]
+    pub fn declares(&self, channel: &str) -> bool {
+        self.channels.iter().any(|declared| declared == channel)
     }
 
     /// Asks a person and gives the answer.

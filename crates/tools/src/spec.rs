@@ -45,8 +45,10 @@ pub enum Effect {
 /// What a tool may write and where it may lead, known before it is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Manifest {
-    /// Channels the tool's commands write to.
+    /// Channels the tool's commands write to; a graph that uses the tool declares them.
     pub writes: Vec<String>,
+    /// Channels they write to as well, if the graph declares them.
+    pub may_write: Vec<String>,
     /// Labels its commands may return as a route.
     pub routes: Vec<RouteLabel>,
 }
@@ -117,6 +119,13 @@ impl ToolSpec {
     #[must_use]
     pub fn writes(mut self, channel: impl Into<String>) -> Self {
         self.manifest.writes.push(channel.into());
+        self
+    }
+
+    /// Adds a channel that the tool writes to if the graph declares it.
+    #[must_use]
+    pub fn may_write(mut self, channel: impl Into<String>) -> Self {
+        self.manifest.may_write.push(channel.into());
         self
     }
 

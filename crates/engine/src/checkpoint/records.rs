@@ -63,7 +63,7 @@ impl IntoIterator for Records {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::{CallRecord, RecordKind};
+    use crate::checkpoint::{CallRecord, CallState, RecordKind};
 
     fn call(key: &str, input: u64) -> Record {
         Record {
@@ -71,7 +71,8 @@ mod tests {
             kind: RecordKind::Call(CallRecord {
                 key: key.into(),
                 input,
-                result: None,
+                times: 1,
+                state: CallState::Started,
             }),
         }
     }

@@ -51,14 +51,12 @@ pub(crate) fn registry() -> Registry {
         &["artifacts"],
         &[],
     );
-    tool(
-        "ask_clarification",
-        "{}",
-        &["clarification"],
-        &[("clarify", true)],
-    );
+    tool("ask_clarification", "{}", &[], &[("clarify", true)]);
     tool("tool_search", "{}", &["promoted"], &[]);
     tool("hand_off", "{}", &[], &[("hand_off", false)]);
+    if let Some(asks) = registry.tools.get_mut("ask_clarification") {
+        asks.may_write.push("clarification".to_owned());
+    }
     for model in ["default", "planner", "writer"] {
         registry.models.insert(model.to_owned());
     }

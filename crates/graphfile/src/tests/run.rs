@@ -120,14 +120,6 @@ struct Thread {
 impl Thread {
     fn new(text: &str) -> Self {
         let mut registry = registry();
-        if !text.contains("clarification:") {
-            registry
-                .tools
-                .entry("ask_clarification".to_owned())
-                .or_default()
-                .writes
-                .clear();
-        }
         registry.tools.entry("ls".to_owned()).or_default();
         let (loaded, diagnostics) = load("t.yaml", text, &NoSources, &Fake, &registry);
         let loaded = loaded.unwrap_or_else(|| panic!("{}", diagnostics.render()));
@@ -177,7 +169,7 @@ fn check(state_and_nodes: &str, given: Json, expected: Json) {
 
 #[test]
 fn the_react_example_asks_and_goes_on() {
-    let text = include_str!("../../../../tests/fixtures/valid/react.yaml");
+    let text = include_str!("../../../../graphs/react.yaml");
     let thread = Thread::new(text);
     let outcome = thread.invoke(input(
         json!({"messages": [{"role": "user", "content": "Do it."}]}),
@@ -216,18 +208,6 @@ fn the_react_example_asks_and_goes_on() {
             ),
         ]
     );
-}
-
-#[test]
-fn the_react_graph_we_ship_asks_by_itself() {
-    let thread = Thread::new(include_str!("../../../../graphs/react.yaml"));
-    let question = json!({"messages": [{"role": "user", "content": "Do it."}]});
-    let outcome = thread.invoke(input(question));
-    assert_eq!(outcome.exit, Exit::Interrupted);
-    insta::assert_snapshot!(outcome.interrupts[0].payload, @r#"{"question":"Which?"}"#);
-    let values = values(&thread.invoke(Resume::value("This one.")));
-    assert_eq!(values["messages"][2]["tool_call_id"], json!("c1"));
-    assert_eq!(values["messages"][2]["content"], json!("This one."));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde_yaml::Value as Yaml;
 
 use super::nodes::Nodes;
 use crate::diag::{Diagnostic, G201, G205};
-use crate::host::Shape;
+use crate::host::{Shape, ToolManifest};
 use crate::syntax::At;
 use crate::types::{Type, fits};
 use crate::value::ValueExpr;
@@ -61,15 +61,20 @@ impl Nodes<'_, '_> {
         }
     }
 
-    /// Checks that the channels a tool writes are declared.
+    /// Notes the channels a tool writes, and checks that those it needs are declared.
     pub(super) fn tool_writes(
         &mut self,
         tool: &str,
         at: &At,
-        channels: &[String],
+        manifest: &ToolManifest,
         writes: &mut Writes,
     ) {
-        for channel in channels {
+        for channel in &manifest.may_write {
+            if self.channels.contains_key(channel) {
+                writes.push((channel.clone(), at.clone()));
+            }
+        }
+        for channel in &manifest.writes {
             if self.channels.contains_key(channel) {
                 writes.push((channel.clone(), at.clone()));
                 continue;

@@ -25,7 +25,7 @@ impl Nodes<'_, '_> {
         let place = format!("the arguments of `{}`", keys.tool);
         let args = self.arguments(&args_at, &keys.args, &wanted, &place);
         if let Some(manifest) = manifest {
-            self.tool_writes(&keys.tool, &at.key("tool"), &manifest.writes, writes);
+            self.tool_writes(&keys.tool, &at.key("tool"), manifest, writes);
             self.check_labels(
                 draft,
                 &[LabelSource {

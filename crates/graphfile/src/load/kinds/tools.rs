@@ -34,7 +34,7 @@ impl Nodes<'_, '_> {
             let Some(manifest) = registry.tools.get(&tool.name) else {
                 continue;
             };
-            self.tool_writes(&tool.name, &tool.at, &manifest.writes, writes);
+            self.tool_writes(&tool.name, &tool.at, manifest, writes);
             sources.push(LabelSource {
                 what: "tool",
                 name: &tool.name,

@@ -9,6 +9,7 @@ mod tests;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
+use tine_engine::Update;
 
 use crate::cx::ToolCx;
 use crate::error::ToolError;
@@ -19,6 +20,9 @@ use crate::tool::Tool;
 
 /// The label under which a graph may take the asking over.
 const ROUTE: &str = "clarify";
+
+/// The channel in which such a graph finds the question, if it declares it.
+const CHANNEL: &str = "clarification";
 
 /// The option of a run in which nobody is to be asked.
 const DISABLED: &str = "disable_clarification";
@@ -70,7 +74,10 @@ impl AskClarification {
             ArgSchema::literal(ARGS),
         );
         Self {
-            spec: spec.effect(Effect::ReadOnly).optional_route(ROUTE),
+            spec: spec
+                .effect(Effect::ReadOnly)
+                .optional_route(ROUTE)
+                .may_write(CHANNEL),
             accepted: ArgSchema::literal(ACCEPTED),
         }
     }
@@ -93,9 +100,14 @@ impl Tool for AskClarification {
             ));
         }
         if cx.maps_route(ROUTE) {
+            let mut update = Update::new();
+            if cx.declares(CHANNEL) {
+                update = update.set(CHANNEL, brief(cx.call_id(), &args));
+            }
             return Ok(ToolOutput::Command(ToolCommand {
+                update,
                 route: Some(ROUTE.to_owned()),
-                ..ToolCommand::default()
+                reply: None,
             }));
         }
         let (payload, note) = payload(cx.call_id(), &args);
@@ -105,6 +117,24 @@ impl Tool for AskClarification {
         let answer = cx.ask(payload).await?;
         Ok(ToolOutput::text(answer_text(answer)))
     }
+}
+
+/// Makes what a graph that asks by itself needs to know: the call to answer, and the question in plain parts.
+fn brief(call_id: &str, args: &Args) -> tine_engine::Value {
+    let text = |key: &str| args.get(key).and_then(Value::as_str);
+    let mut parts = vec![
+        ("call_id", call_id.into()),
+        ("question", text("question").unwrap_or_default().into()),
+        (
+            "clarification_type",
+            text("clarification_type").unwrap_or("missing_info").into(),
+        ),
+        ("options", options::read(args.get("options")).into()),
+    ];
+    if let Some(context) = text("context") {
+        parts.push(("context", context.into()));
+    }
+    tine_engine::Value::from_pairs(parts)
 }
 
 /// Makes what is shown to the user, and a note when the form was left out.
