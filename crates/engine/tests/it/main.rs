@@ -8,6 +8,7 @@ mod journal;
 mod laws;
 mod scene;
 mod steps;
+mod store;
 mod torn;
 
 use std::collections::BTreeSet;
