@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod answers;
+mod children;
 mod contexts;
 mod faults;
 mod journal;
