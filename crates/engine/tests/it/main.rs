@@ -8,6 +8,7 @@ mod contexts;
 mod faults;
 mod journal;
 mod laws;
+mod parent_commands;
 mod scene;
 mod steps;
 mod store;
