@@ -4,6 +4,7 @@
 
 mod answers;
 mod children;
+mod commands;
 mod contexts;
 mod faults;
 mod journal;
