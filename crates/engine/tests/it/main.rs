@@ -9,6 +9,7 @@ mod contexts;
 mod faults;
 mod journal;
 mod laws;
+mod limits;
 mod parent_commands;
 mod scene;
 mod steps;
