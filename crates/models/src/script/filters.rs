@@ -33,6 +33,8 @@ fn strip_prefixes(text: &str, phrases: Vec<String>, most: Option<usize>) -> Stri
 }
 
 /// The same at the end.
+///
+/// Phrases are matched backwards from the end: the text is a user's, and may be as long as a book.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "minijinja gives filters owned lists"
@@ -40,14 +42,12 @@ fn strip_prefixes(text: &str, phrases: Vec<String>, most: Option<usize>) -> Stri
 fn strip_suffixes(text: &str, phrases: Vec<String>) -> String {
     let mut rest = trim(text);
     loop {
-        let start = rest.char_indices().map(|(start, _)| start).find(|start| {
-            phrases
-                .iter()
-                .any(|phrase| match_at(rest, *start, phrase) == Some(rest.len()))
-        });
-        match start {
-            Some(start) => rest = trim(&rest[..start]),
-            None => return rest.to_owned(),
+        let starts = phrases
+            .iter()
+            .filter_map(|phrase| match_at_end(rest, phrase));
+        match starts.min() {
+            Some(start) if start < rest.len() => rest = trim(&rest[..start]),
+            _ => return rest.to_owned(),
         }
     }
 }
@@ -111,6 +111,30 @@ fn match_at(text: &str, start: usize, phrase: &str) -> Option<usize> {
     Some(text.len() - rest.as_str().len())
 }
 
+/// Where `phrase` begins, if the text ends with it: the mirror image of [`match_at`].
+fn match_at_end(text: &str, phrase: &str) -> Option<usize> {
+    let mut rest = text.chars();
+    let mut wanted = phrase.chars();
+    let mut first = None;
+    while let Some(c) = wanted.next_back() {
+        if c.is_whitespace() {
+            let trimmed = rest.as_str().trim_end();
+            if trimmed.len() == rest.as_str().len() {
+                return None;
+            }
+            rest = trimmed.chars();
+            wanted = wanted.as_str().trim_end().chars();
+        } else if !rest.next_back()?.to_lowercase().eq(c.to_lowercase()) {
+            return None;
+        }
+        first = Some(c);
+    }
+    let start = rest.as_str().len();
+    let before = rest.next_back();
+    let inside = before.is_some_and(is_in_word) && first.is_some_and(is_in_word);
+    (!inside).then_some(start)
+}
+
 /// Whether words that are written with spaces between them go on over this character.
 fn is_in_word(c: char) -> bool {
     (c.is_alphanumeric() && !is_cjk(c)) || matches!(c, '-' | '_' | '\'' | '’')
@@ -166,6 +190,21 @@ mod tests {
         check("电池的报告", "电池");
         check("sand save it", "sand save it");
         check("的", "");
+        check("tea and  save\nit", "tea");
+        check("ＡＳ markdown", "ＡＳ markdown");
+    }
+
+    #[test]
+    fn a_text_as_long_as_a_book_is_cut_in_one_go() {
+        // Looking for each phrase from the front again takes hours here.
+        let long = "茶".to_owned() + &"吧".repeat(300_000);
+        assert_eq!(strip_suffixes(&long, list(&["吧", "好吧"])), "茶");
+        let words = "tea".to_owned() + &" for now".repeat(100_000);
+        assert_eq!(strip_suffixes(&words, list(&["now", "for now"])), "tea");
+        let none = "新闻今天的事情很多".repeat(30_000);
+        assert_eq!(strip_suffixes(&none, list(&["吧"])), none);
+        assert_eq!(strip_prefixes(&none, list(&["吧"]), None), none);
+        assert_eq!(before(&none, list(&["吧", "存成"])), none);
     }
 
     #[test]
