@@ -113,6 +113,39 @@ fn templates_see_the_request() {
 }
 
 #[test]
+fn an_answer_that_is_also_a_message_begins_no_new_turn() {
+    let script =
+        parse("rules: [{content: \"{{ user_text }} {{ results('ask') | join(',') }}\"}]").unwrap();
+    let check = |messages: &[Message], expected: &str| {
+        let request = ModelRequest::new(messages.to_vec());
+        assert_eq!(show(script.reply(&request)), format!("1: {expected}"));
+    };
+    let call = ToolCall {
+        name: "ask".into(),
+        args: tine_engine::Value::map(),
+        id: "c".into(),
+    };
+    let mut asks = Message::ai("");
+    asks.tool_calls.push(call.clone());
+    let answer = |text: &str| Message::tool(&call, text, ToolStatus::Success);
+    let first = [
+        Message::human("报告"),
+        asks.clone(),
+        answer("2"),
+        Message::human("2"),
+    ];
+    check(&first, "报告 2");
+    let second = [asks.clone(), answer("b"), Message::human("b")];
+    check(&[&first[..], &second].concat(), "报告 2,b");
+    check(&[&first[..3], &[Message::human("茶")]].concat(), "茶 ");
+    check(
+        &[&first[..], &[Message::ai("done"), Message::human("2")]].concat(),
+        "2 ",
+    );
+    check(&[answer("2"), Message::human("2")], "2 ");
+}
+
+#[test]
 fn a_string_that_is_one_expression_keeps_its_type() {
     let call =
         |args: &str| format!("let: {{n: 3}}\nrules: [{{tool_calls: [{{name: t, args: {args}}}]}}]");

@@ -318,6 +318,20 @@ fn the_answer_is_the_topic() {
 }
 
 #[test]
+fn an_answer_that_comes_as_a_message_is_the_topic_too() {
+    let mut chat = Chat::new();
+    chat.say("写份报告");
+    let asked = chat.messages.last().unwrap().tool_calls[0].clone();
+    chat.messages
+        .push(Message::tool(&asked, "2", ToolStatus::Success));
+    assert_eq!(chat.say("2"), r#"web_search {"query":"电池技术"}"#);
+    assert!(
+        chat.answer("[]")
+            .starts_with(r#"write_file "/mnt/user-data/outputs/电池技术.md""#)
+    );
+}
+
+#[test]
 fn an_empty_answer_is_asked_again_and_a_failed_question_told() {
     let mut chat = Chat::new();
     chat.say("Write a report");
