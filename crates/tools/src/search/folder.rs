@@ -233,7 +233,9 @@ fn read_all(root: &Dir, scan: Scan) -> Result<Built, SearchError> {
         match read_text(root, &file.path) {
             Ok(text) => {
                 total += text.len() as u64;
-                documents.push(Document::read(file.kind, &file.path, &text));
+                let (document, left_out) = Document::read(file.kind, &file.path, &text);
+                documents.push(document);
+                notes.extend(left_out.iter().map(|note| format!("{}: {note}", file.path)));
             }
             Err(reason) => notes.push(format!("{}: {reason}, left out", file.path)),
         }

@@ -2,8 +2,10 @@
 
 mod document;
 mod folder;
+mod front_matter;
 mod html;
 mod index;
+mod markdown;
 mod segment;
 mod snippet;
 mod tool;
