@@ -1,6 +1,7 @@
 //! Filters and tests that minijinja does not have, for taking a topic out of a request and naming a file by it.
 
 use minijinja::Environment;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The most characters of a slug; with three bytes each, a file name still has room for more.
 const SLUG: usize = 60;
@@ -67,6 +68,8 @@ fn before(text: &str, phrases: Vec<String>) -> String {
 }
 
 /// A text as a file name or anchor: letters and digits of all scripts, in small letters, with `-` between the words.
+///
+/// Symbols (`C++`, `C#`, emoji) and what is too long do not fit in; six digits of a hash then tell such texts apart.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     for (at, word) in text
@@ -79,8 +82,29 @@ fn slug(text: &str) -> String {
         }
         slug.extend(word.chars().flat_map(char::to_lowercase));
     }
-    let short: String = slug.chars().take(SLUG).collect();
-    short.trim_end_matches('-').to_owned()
+    let long = slug.chars().nth(SLUG).is_some();
+    if !long && !text.contains(is_symbol) {
+        return slug;
+    }
+    let hash = format!("{:06x}", xxh3_64(text.as_bytes()) & 0xff_ffff);
+    let room = SLUG - hash.len() - 1;
+    let short: String = slug.chars().take(room).collect();
+    match short.trim_end_matches('-') {
+        "" => hash,
+        short => format!("{short}-{hash}"),
+    }
+}
+
+/// Whether a character says something, and is neither letter, digit, space nor punctuation.
+fn is_symbol(c: char) -> bool {
+    match c {
+        _ if c.is_alphanumeric() || c.is_whitespace() || c.is_control() => false,
+        _ if c.is_ascii() => "+#@$%&*=^~|<>`".contains(c),
+        // Quotation marks, dashes, and the punctuation of Chinese and Japanese.
+        '«' | '»' | '·' | '¿' | '¡' => false,
+        '\u{2010}'..='\u{205e}' | '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff65}' => false,
+        _ => true,
+    }
 }
 
 /// Where `phrase` ends, if it stands in `text` at `start`: whole words only, in any case, with any space.
@@ -229,8 +253,22 @@ mod tests {
     #[test]
     fn a_slug_keeps_letters_and_digits_of_all_scripts() {
         assert_eq!(slug("今天 AI 新闻!"), "今天-ai-新闻");
-        assert_eq!(slug("  ../C++ & Café "), "c-café");
+        assert_eq!(slug("  ../a_b — “Café”（一）"), "a-b-café-一");
         assert_eq!(slug("?!"), "");
-        assert_eq!(slug(&"ab ".repeat(60)).len(), 59);
+    }
+
+    #[test]
+    fn texts_whose_slugs_lose_something_get_different_ones() {
+        let texts = ["C", "C++", "C#", "🎉", "🎊", "a", "a\u{301}"];
+        let long = ["ab ".repeat(60), "ab ".repeat(61)];
+        let all: Vec<&str> = texts
+            .into_iter()
+            .chain(long.iter().map(String::as_str))
+            .collect();
+        let slugs: std::collections::BTreeSet<String> = all.iter().map(|text| slug(text)).collect();
+        assert_eq!(slugs.len(), all.len(), "{slugs:?}");
+        assert!(slugs.iter().all(|slug| slug.chars().count() <= SLUG));
+        assert_eq!(slug("C++").strip_prefix("c-").map(str::len), Some(6));
+        assert_eq!(slug("🎉").len(), 6);
     }
 }

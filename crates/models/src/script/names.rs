@@ -98,12 +98,25 @@ fn results(turn: &[Message]) -> (ByTool, ByTool) {
                 .or_default()
                 .push(text.into());
         } else {
-            let result = serde_json::from_str::<tine_engine::Value>(&text)
-                .map_or_else(|_| Value::from(text), |json| Value::from(Serde(&json)));
-            results.entry(tool.to_string()).or_default().push(result);
+            results
+                .entry(tool.to_string())
+                .or_default()
+                .push(read(text));
         }
     }
     (results, errors)
+}
+
+/// A result as a value: JSON if it is an object or a list.
+///
+/// `3.10`, `true` and `null` are JSON too, but when somebody answers so, they are what was typed.
+fn read(text: String) -> Value {
+    match serde_json::from_str(&text) {
+        Ok(json @ (tine_engine::Value::Map(_) | tine_engine::Value::List(_))) => {
+            Value::from(Serde(&json))
+        }
+        _ => Value::from(text),
+    }
 }
 
 /// A function that gives the list of a tool, empty if there is none.
