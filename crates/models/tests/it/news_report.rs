@@ -442,7 +442,10 @@ fn a_result_in_another_shape_breaks_neither_the_job_nor_the_report() {
         r#"["just text"]"#,
         &format!("{head} / ## 1. (no title) / just text"),
     );
-    check("[null]", &format!("{head} / ## 1. (no title) / (no excerpt)"));
+    check(
+        "[null]",
+        &format!("{head} / ## 1. (no title) / (no excerpt)"),
+    );
     check("{}", none);
     check(r#"{"results":null}"#, none);
     check(r#"{"error":null,"results":[]}"#, none);
