@@ -108,7 +108,11 @@ impl Config {
             .filter(|(known, _)| *known == name)
             .try_for_each(|(_, settings)| given.put(settings));
         match put.and_then(|()| self.read_typed()) {
-            Ok(typed) => self.typed = typed,
+            Ok(typed) => {
+                self.typed = typed;
+                self.notes
+                    .extend(super::note_on(name, given.key, &given.place));
+            }
             Err(error) => {
                 self.sections = before;
                 return Err(error);

@@ -12,4 +12,4 @@ mod tool;
 
 pub use folder::{FolderSearch, Found, SearchError};
 pub use index::Hit;
-pub(crate) use tool::LocalWebSearch;
+pub(crate) use tool::{LocalWebSearch, MOST_RESULTS};
