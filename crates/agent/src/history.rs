@@ -9,14 +9,16 @@ use std::sync::Arc;
 use tine_engine::Message;
 use tine_engine::message::{Role, ToolCall, ToolStatus};
 
-/// What stands in for a result that never came.
-const NO_RESULT: &str = "This call has no result: it was interrupted before it finished.";
+/// What stands in for a result that never came. It may be lost by a crash, a cancel or a trim, so nothing is said about
+/// the call itself.
+const NO_RESULT: &str = "The result of this call was never recorded, so it is unknown whether the call took place. \
+                         Assume neither; find out before you rely on it or make the call again.";
 
 /// Makes a valid history of any list of messages: each tool call has exactly one result, right behind its message and
 /// in the order of the calls.
 ///
-/// Results are moved to their call; a missing one is filled in; of several for one call the last counts; results
-/// without a call, and AI messages that say and call nothing, are dropped. Total: it works for every input, and a valid
+/// Results are moved to their call; a missing one is filled in; of several for one call the last counts; calls of one
+/// message that share an id have its results in their order; results without a call, and AI messages that say and call nothing, are dropped. Total: it works for every input, and a valid
 /// history comes out as it went in.
 #[must_use]
 pub fn valid(messages: Vec<Message>) -> Vec<Message> {
@@ -27,11 +29,9 @@ pub fn valid(messages: Vec<Message>) -> Vec<Message> {
             Role::Tool => {}
             Role::Ai if message.content.is_empty() && calls(&message).next().is_none() => {}
             Role::Ai => {
-                let answer =
-                    |call: ToolCall| results.get(place, &call).unwrap_or_else(|| missing(&call));
-                let answers: Vec<Message> = calls(&message).map(answer).collect();
+                let calls: Vec<ToolCall> = calls(&message).collect();
                 valid.push(message);
-                valid.extend(answers);
+                results.answer(place, &calls, &mut valid);
             }
             Role::Human | Role::System => valid.push(message),
         }
@@ -55,7 +55,7 @@ pub(crate) fn calls(message: &Message) -> impl Iterator<Item = ToolCall> {
 /// The results of a conversation, by call id and place.
 struct Results {
     results: BTreeMap<Arc<str>, Vec<(usize, Message)>>,
-    /// Where each id is called; some models use an id again in a later message.
+    /// The messages in which each id is called; some models use an id again in a later one.
     called: BTreeMap<Arc<str>, Vec<usize>>,
 }
 
@@ -74,29 +74,48 @@ impl Results {
                     .push((place, message.clone()));
             }
             for call in calls(message) {
-                found.called.entry(call.id).or_default().push(place);
+                let called = found.called.entry(call.id).or_default();
+                if called.last() != Some(&place) {
+                    called.push(place);
+                }
             }
         }
         found
     }
 
-    /// The last result of the call made at `place`: between that place and the next call of the same id. The first call
-    /// of an id also takes what stands before it.
-    fn get(&self, place: usize, call: &ToolCall) -> Option<Message> {
-        let called = self.called.get(&call.id)?;
-        let from = if called.first() == Some(&place) {
-            0
-        } else {
-            place
+    /// Answers the calls made at `place`. The last call of an id takes the last result, as it may have been answered
+    /// again; calls of the same id before it take what comes before, each its own.
+    fn answer(&self, place: usize, calls: &[ToolCall], answers: &mut Vec<Message>) {
+        // How many calls of an id are answered, of how many.
+        let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for call in calls {
+            counts.entry(&call.id).or_default().1 += 1;
+        }
+        for call in calls {
+            let (answered, of) = counts.entry(&call.id).or_default();
+            let own = self.own(place, &call.id);
+            *answered += 1;
+            let nth = if answered == of {
+                own.len().max(*of)
+            } else {
+                *answered
+            };
+            let answer = own.get(nth - 1).map(|(_, message)| message.clone());
+            answers.push(answer.unwrap_or_else(|| missing(call)));
+        }
+    }
+
+    /// The results of an id that is called at `place`: those between that place and the next call. The first call of
+    /// an id also has what stands before it.
+    fn own(&self, place: usize, id: &str) -> &[(usize, Message)] {
+        let (Some(called), Some(results)) = (self.called.get(id), self.results.get(id)) else {
+            return &[];
         };
-        let to = called
-            .iter()
-            .find(|next| **next > place)
-            .copied()
-            .unwrap_or(usize::MAX);
-        let results = self.results.get(&call.id)?.iter();
-        let mut own = results.filter(|(at, _)| (from..to).contains(at));
-        own.next_back().map(|(_, message)| message.clone())
+        let next = called.partition_point(|at| *at <= place);
+        let from = if next <= 1 { 0 } else { place };
+        let to = called.get(next).copied().unwrap_or(usize::MAX);
+        let before = |place: usize| results.partition_point(|(at, _)| *at < place);
+        results.get(before(from)..before(to)).unwrap_or_default()
     }
 }
 
@@ -108,7 +127,6 @@ fn missing(call: &ToolCall) -> Message {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
     use tine_engine::Value;
     use tine_engine::message::InvalidToolCall;
 
@@ -185,6 +203,26 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_one_id_have_each_their_own_result() {
+        let both = || ai(&["a", "b", "a"]);
+        let [one, two, three] = ["1", "2", "3"].map(|text| result("a", text));
+        let b = || result("b", "b");
+        check(
+            vec![both(), one.clone(), b(), two.clone()],
+            "A T[a:1] T[b:b] T[a:2]",
+        );
+        check(vec![both(), one.clone()], "A T[a:1] T[b:none] T[a:none]");
+        check(
+            vec![both(), one.clone(), two.clone(), three.clone()],
+            "A T[a:1] T[b:none] T[a:3]",
+        );
+        check(
+            vec![both(), one, two, ai(&["a"]), three],
+            "A T[a:1] T[b:none] T[a:2] A T[a:3]",
+        );
+    }
+
+    #[test]
     fn an_invalid_call_wants_a_result_too() {
         let mut message = Message::ai("");
         message.invalid_tool_calls.push(InvalidToolCall {
@@ -222,10 +260,7 @@ mod tests {
             Just(Message::human("h")),
             Just(Message::system("s")),
             Just(Message::ai("said")),
-            prop::collection::vec(id(), 0..3).prop_map(|ids| {
-                let unique: BTreeSet<_> = ids.into_iter().collect();
-                ai(&unique.into_iter().collect::<Vec<_>>())
-            }),
+            prop::collection::vec(id(), 0..4).prop_map(|ids| ai(&ids)),
             (id(), 0_u8..3).prop_map(|(id, text)| result(id, &text.to_string())),
         ]
     }

@@ -16,6 +16,7 @@ pub mod history;
 pub mod middleware;
 mod model_node;
 mod output;
+mod start;
 mod tool_call;
 mod tool_node;
 mod tools_node;

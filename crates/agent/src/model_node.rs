@@ -1,7 +1,7 @@
 //! `type: model`: asks a model.
 
 use crate::history;
-use crate::middleware::{Middleware, ModelNext};
+use crate::middleware::{Middleware, ModelCall, ModelNext};
 use async_trait::async_trait;
 use std::sync::Arc;
 use tine_engine::run::{Call, Effects};
@@ -94,13 +94,16 @@ impl ModelNode {
             middleware.before_model(cx, &mut request).await?;
         }
         let next = ModelNext {
-            cx,
             chain: &self.chain,
             model: &*self.model,
             stream: self.spec.stream,
         };
+        let call = ModelCall {
+            cx: cx.clone(),
+            request,
+        };
         let reply = next
-            .run(request)
+            .run(call)
             .await
             .map_err(tine_models::ModelError::into_node_error)?;
         let mut message = reply.into_message();
@@ -119,6 +122,10 @@ impl Node for ModelNode {
         let call = Call::new("model", &fingerprint(&request)?).keyed_by_input();
         let reply = cx.call(&call, Effects::ReadOnly, |cx| async move {
             let message = self.ask(&cx, request).await?;
+            // A reply that does not fit is not recorded, so that a retry asks anew.
+            if let Some(returns) = &self.spec.returns {
+                structured(returns, &message)?;
+            }
             Ok(to_value(&message)?)
         });
         let message: Message = from_value(&reply.await?)?;
@@ -150,20 +157,29 @@ fn fingerprint(request: &ModelRequest) -> Result<Value, NodeError> {
 }
 
 /// The conversation that a channel holds.
-pub(crate) fn conversation(cx: &NodeCx, channel: &str) -> Result<Vec<Message>, NodeError> {
+fn conversation(cx: &NodeCx, channel: &str) -> Result<Vec<Message>, NodeError> {
     let Some(value) = cx.value(channel) else {
         return Ok(Vec::new());
     };
     let items = value.as_list().cloned().unwrap_or_default();
-    let read = |item: &Value| {
-        Message::from_value(item).map_err(|error| {
-            NodeError::new(
-                ErrorClass::Internal,
-                format!("channel `{channel}` holds what is no message: {error}"),
-            )
-        })
-    };
-    items.iter().map(read).collect()
+    items.iter().map(|item| read(channel, item)).collect()
+}
+
+/// The last message of the conversation that a channel holds; the others are not looked at.
+pub(crate) fn last_message(cx: &NodeCx, channel: &str) -> Result<Option<Message>, NodeError> {
+    let value = cx.value(channel);
+    let items = value.as_ref().and_then(Value::as_list);
+    let last = items.and_then(|items| items.last());
+    last.map(|item| read(channel, item)).transpose()
+}
+
+fn read(channel: &str, item: &Value) -> Result<Message, NodeError> {
+    Message::from_value(item).map_err(|error| {
+        NodeError::new(
+            ErrorClass::Internal,
+            format!("channel `{channel}` holds what is no message: {error}"),
+        )
+    })
 }
 
 /// The data that a reply is to be.

@@ -22,18 +22,18 @@ pub(crate) fn message(
     Ok(Some(to_value(&Message { content, ..message })?))
 }
 
-/// The command of a tool, checked against what the tool says about itself.
+/// Checks what a tool gave against what the tool says about itself and what its node maps.
 ///
 /// # Errors
 /// If it writes or goes where its manifest does not say, or to a label that the node does not map.
-pub(crate) fn command(
+pub(crate) fn check(
     node: &str,
     tool: &BoundTool,
     routes: &Routes,
-    output: ToolOutput,
-) -> Result<Option<Command>, NodeError> {
+    output: &ToolOutput,
+) -> Result<(), NodeError> {
     let ToolOutput::Command(ToolCommand { update, route, .. }) = output else {
-        return Ok(None);
+        return Ok(());
     };
     let name = tool.name();
     let fail = |message: String| Err(NodeError::new(ErrorClass::ToolFailed, message));
@@ -46,25 +46,42 @@ pub(crate) fn command(
             "tool `{name}` in node `{node}` writes `{channel}`, which its manifest does not name"
         ));
     }
-    let mut goto = Vec::new();
-    if let Some(label) = route {
-        if !manifest.routes.iter().any(|known| known.label == label) {
-            return fail(format!(
-                "tool `{name}` in node `{node}` takes the route `{label}`, which its manifest does not name"
-            ));
-        }
-        if !routes.has(&label) {
-            return fail(format!(
-                "tool `{name}` takes the route `{label}`, and node `{node}` does not map it; \
-                 add `routes: {{ {label}: <node> }}` to the node"
-            ));
-        }
-        // The loader's wrapper turns the label into what the file maps it to.
-        goto.push(Target::Node(Arc::from(label)));
+    let Some(label) = route else {
+        return Ok(());
+    };
+    if !manifest.routes.iter().any(|known| known.label == *label) {
+        return fail(format!(
+            "tool `{name}` in node `{node}` takes the route `{label}`, which its manifest does not name"
+        ));
     }
+    if !routes.has(label) {
+        return fail(format!(
+            "tool `{name}` takes the route `{label}`, and node `{node}` does not map it; \
+             add `routes: {{ {label}: <node> }}` to the node"
+        ));
+    }
+    Ok(())
+}
+
+/// The command of a tool, checked: what was recorded may be of a graph that has changed since.
+///
+/// # Errors
+/// Those of [`check`].
+pub(crate) fn command(
+    node: &str,
+    tool: &BoundTool,
+    routes: &Routes,
+    output: ToolOutput,
+) -> Result<Option<Command>, NodeError> {
+    check(node, tool, routes, &output)?;
+    let ToolOutput::Command(ToolCommand { update, route, .. }) = output else {
+        return Ok(None);
+    };
+    // The loader's wrapper turns the label into what the file maps it to.
+    let goto = route.map(|label| Target::Node(Arc::from(label)));
     Ok(Some(Command {
         update: Update::new().and(update),
-        goto,
+        goto: goto.into_iter().collect(),
         ..Command::default()
     }))
 }

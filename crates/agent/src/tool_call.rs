@@ -3,11 +3,13 @@
 use crate::agent::Agent;
 use crate::events;
 use crate::middleware::{Middleware, ToolNext, ToolReply, ToolRequest};
+use crate::output;
+use crate::start::Start;
 use std::sync::Arc;
 use tine_engine::message::ToolCall;
 use tine_engine::run::{Call, Effects};
 use tine_engine::{NodeCx, NodeError, Value, from_value, to_value};
-use tine_graphfile::NodeInfo;
+use tine_graphfile::{NodeInfo, Routes};
 use tine_tools::assemble::{BoundTool, Toolbox};
 use tine_tools::paths::ThreadFolders;
 use tine_tools::{Effect, Listen, ToolCx, ToolError};
@@ -16,6 +18,7 @@ use tine_tools::{Effect, Listen, ToolCx, ToolError};
 pub(crate) struct Caller {
     pub(crate) agent: Agent,
     pub(crate) tools: Toolbox,
+    routes: Routes,
     /// The labels that the node maps.
     labels: Arc<[String]>,
     /// The channels that the graph declares.
@@ -25,22 +28,29 @@ pub(crate) struct Caller {
 
 /// A call that is going to be made, or was already.
 pub(crate) struct Planned<'a> {
-    pub(crate) call: ToolCall,
-    pub(crate) tool: Option<&'a BoundTool>,
+    pub(crate) request: ToolRequest<'a>,
     journal: Call,
-    effects: Effects,
+    /// What was recorded of it.
     known: Option<ToolReply>,
+    /// Whether its start is recorded.
+    started: bool,
 }
 
 impl Planned<'_> {
-    /// The entry of the journal, if the call must be recorded before it begins.
-    pub(crate) fn starts(&self) -> Option<Call> {
-        (self.known.is_none() && self.effects == Effects::Effectful).then(|| self.journal.clone())
-    }
-
     /// Whether nothing else may run beside it.
     pub(crate) fn alone(&self) -> bool {
-        self.known.is_none() && self.tool.is_some_and(|tool| !tool.spec().parallel)
+        let tool = self.request.tool;
+        self.known.is_none() && tool.is_some_and(|tool| !tool.spec().parallel)
+    }
+
+    /// Whether doing it twice would do something twice, as far as its arguments tell.
+    fn effectful(&self) -> bool {
+        // Arguments that do not fit run nothing.
+        let prepare = |tool: &BoundTool| {
+            let prepared = tool.prepare(self.request.call.args.to_json());
+            prepared.is_ok_and(|prepared| prepared.effect() == Effect::Effectful)
+        };
+        self.request.tool.is_some_and(prepare)
     }
 }
 
@@ -52,6 +62,7 @@ impl Caller {
         chain: Arc<[Arc<dyn Middleware>]>,
     ) -> Self {
         Self {
+            routes: info.routes.clone(),
             labels: info.routes.labels().map(str::to_owned).collect(),
             channels: info.channels.names().map(str::to_owned).collect(),
             agent,
@@ -64,9 +75,10 @@ impl Caller {
     ///
     /// # Errors
     /// If nobody knows whether the call took place, until that question is answered.
-    pub(crate) fn plan(
+    pub(crate) async fn plan(
         &self,
         cx: &NodeCx,
+        folders: &ThreadFolders,
         call: ToolCall,
         ordinal: usize,
     ) -> Result<Planned<'_>, NodeError> {
@@ -81,21 +93,53 @@ impl Caller {
             format!("{}#{ordinal}", call.id)
         };
         let journal = Call::new(key, &input).keyed_by_input();
-        let tool = self.tools.get(&call.name);
-        let effects = tool.map_or(Effects::ReadOnly, |tool| effects(tool, &call));
-        let known = match cx.known_result(&journal, effects) {
-            Ok(None) => None,
-            Ok(Some(stored)) if stored.is_null() => Some(skipped()),
-            Ok(Some(stored)) => Some(from_value(&stored)?),
-            Err(error) => return Err(error),
+        // Only effectful calls are started, so a start is a question, whatever these arguments would do: the chain may
+        // have changed them on the way to the tool.
+        let known = match cx.known_result(&journal, Effects::Effectful).await? {
+            None => None,
+            Some(stored) if stored.is_null() => Some(skipped()),
+            Some(stored) => Some(from_value(&stored)?),
+        };
+        let cx = cx.for_call(&journal);
+        let request = ToolRequest {
+            tool_cx: self.tool_cx(&cx, folders, &call),
+            cx,
+            tool: self.tools.get(&call.name),
+            toolbox: &self.tools,
+            call,
         };
         Ok(Planned {
-            call,
-            tool,
+            request,
             journal,
-            effects,
             known,
+            started: false,
         })
+    }
+
+    /// Records, in one commit, the starts of the calls that reach their tools without a question. The others are
+    /// started when they get there: a call that nobody has allowed must not look like one that may have taken place.
+    ///
+    /// # Errors
+    /// If the record could not be made durable.
+    pub(crate) async fn start(
+        &self,
+        cx: &NodeCx,
+        planned: &mut [Planned<'_>],
+    ) -> Result<(), NodeError> {
+        let asks = |request: &ToolRequest<'_>| self.chain.iter().any(|link| link.asks(request));
+        let mut starting: Vec<&mut Planned<'_>> = planned
+            .iter_mut()
+            .filter(|call| call.known.is_none() && call.effectful() && !asks(&call.request))
+            .collect();
+        if starting.is_empty() {
+            return Ok(());
+        }
+        let calls: Vec<Call> = starting.iter().map(|call| call.journal.clone()).collect();
+        cx.start_calls(&calls).await?;
+        for call in &mut starting {
+            call.started = true;
+        }
+        Ok(())
     }
 
     /// Makes the call, or gives what was recorded of it, of which nobody is told again.
@@ -105,28 +149,42 @@ impl Caller {
     pub(crate) async fn make(
         &self,
         cx: &NodeCx,
-        folders: &ThreadFolders,
         planned: &Planned<'_>,
     ) -> Result<ToolReply, CallError> {
         if let Some(known) = &planned.known {
             return Ok(known.clone());
         }
-        let call_cx = cx.for_call(&planned.journal);
-        events::tool_call(cx, &planned.call);
-        let request = ToolRequest {
-            tool_cx: self.tool_cx(&call_cx, folders, &planned.call),
-            cx: call_cx,
-            call: planned.call.clone(),
-            tool: planned.tool,
-            toolbox: &self.tools,
+        let call = &planned.request.call;
+        events::tool_call(cx, call);
+        let start = Start::new(cx, &planned.journal, planned.started);
+        let reply = self.reply(cx, planned, &start).await;
+        match &reply {
+            Ok(reply) => events::tool_result(cx, call, reply),
+            Err(_) => start.take_back().await?,
+        }
+        reply
+    }
+
+    /// What the chain replies, checked and recorded.
+    async fn reply(
+        &self,
+        cx: &NodeCx,
+        planned: &Planned<'_>,
+        start: &Start<'_>,
+    ) -> Result<ToolReply, CallError> {
+        let next = ToolNext {
+            chain: &self.chain,
+            start,
         };
-        let reply = ToolNext { chain: &self.chain }.run(request).await?;
-        cx.finish_call(
-            &planned.journal,
-            &to_value(&reply).map_err(NodeError::from)?,
-        )
-        .await?;
-        events::tool_result(cx, &planned.call, &reply);
+        let reply = next.run(planned.request.clone()).await;
+        start.end()?;
+        let reply = reply?;
+        if let Some(tool) = planned.request.tool {
+            // A result that can not be used is not recorded: every later attempt would stumble over it.
+            output::check(cx.node(), tool, &self.routes, &reply.output)?;
+        }
+        let stored = to_value(&reply).map_err(NodeError::from)?;
+        cx.finish_call(&planned.journal, &stored).await?;
         Ok(reply)
     }
 
@@ -143,13 +201,6 @@ impl Caller {
                 call: call.clone(),
             }))
             .with_blocking(self.agent.blocking)
-    }
-}
-
-impl CallError {
-    /// Whether the call is known not to have taken place, so that its start is to be taken back.
-    pub(crate) fn took_no_place(&self) -> bool {
-        matches!(self, Self::Interrupted | Self::Tool(_))
     }
 }
 
@@ -182,18 +233,6 @@ impl From<NodeError> for CallError {
         } else {
             Self::Node(error)
         }
-    }
-}
-
-fn effects(tool: &BoundTool, call: &ToolCall) -> Effects {
-    // Arguments that do not fit run nothing.
-    let effect = tool
-        .prepare(call.args.to_json())
-        .map_or(Effect::ReadOnly, |prepared| prepared.effect());
-    match effect {
-        Effect::ReadOnly => Effects::ReadOnly,
-        Effect::Idempotent => Effects::Idempotent,
-        Effect::Effectful => Effects::Effectful,
     }
 }
 

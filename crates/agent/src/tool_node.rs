@@ -46,17 +46,9 @@ impl Node for ToolNode {
             args,
             id: cx.new_id().into(),
         };
-        let planned = self.caller.plan(&cx, call, 0)?;
-        let start: Vec<_> = planned.starts().into_iter().collect();
-        if !start.is_empty() {
-            cx.start_calls(&start).await?;
-        }
         let folders = self.caller.agent.folders.of(cx.thread())?;
-        let reply = self.caller.make(&cx, &folders, &planned).await;
-        if !start.is_empty() && matches!(&reply, Err(error) if error.took_no_place()) {
-            cx.abandon_calls(&start).await?;
-        }
-        let reply = match reply {
+        let planned = self.caller.plan(&cx, &folders, call, 0).await?;
+        let reply = match self.caller.make(&cx, &planned).await {
             Ok(reply) => reply,
             Err(CallError::Interrupted) => return Err(NodeError::interrupted()),
             Err(CallError::Cancelled) => {
@@ -75,7 +67,7 @@ impl Node for ToolNode {
             update = update.set(channel.as_str(), plain(reply.output.reply()));
         }
         let mut commands = Vec::new();
-        if let Some(tool) = planned.tool {
+        if let Some(tool) = planned.request.tool {
             commands.extend(output::command(
                 cx.node(),
                 tool,

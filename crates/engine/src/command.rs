@@ -38,7 +38,7 @@ pub enum Op {
 }
 
 /// A channel by name, with the place it had in the builder that made its handle.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChannelRef {
     pub(crate) name: Arc<str>,
     pub(crate) hint: u32,
@@ -54,7 +54,7 @@ impl ChannelRef {
 }
 
 /// Writes to channels, in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Update {
     pub(crate) writes: Vec<(ChannelRef, Write)>,
     pub(crate) error: Option<(Arc<str>, ValueError)>,
@@ -218,7 +218,7 @@ pub enum GraphScope {
 }
 
 /// An update and targets that belong together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Command {
     /// What to write.
     pub update: Update,
@@ -253,7 +253,7 @@ impl Command {
 }
 
 /// What a node returns: its own update first, then commands in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
     /// The node's own update.
     pub update: Update,

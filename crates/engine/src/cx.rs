@@ -2,10 +2,11 @@
 
 use crate::channel::Channel;
 use crate::checkpoint::ThreadKey;
-use crate::error::{NodeError, NodeErrorKind};
+use crate::error::NodeError;
 use crate::event::{Event, EventKind};
-use crate::interrupt::{Interrupt, InterruptId};
-use crate::run::context::{Asked, RunCx, TaskCx};
+use crate::interrupt::{Interrupt, InterruptId, Slot};
+use crate::run::context::RunCx;
+use crate::run::task::{Asked, TaskCx};
 use crate::state::{Overlay, ReadError, StateView};
 use crate::value::Value;
 use crate::world::{Id, Timestamp, World};
@@ -116,26 +117,26 @@ impl NodeCx {
 
     /// The run, which goes on over interrupts and resumes.
     #[must_use]
-    pub fn run(&self) -> Id {
+    pub fn run_id(&self) -> Id {
         self.run_cx().run
     }
 
     /// The number of the checkpoint that this step will produce.
     #[must_use]
     pub fn step(&self) -> i64 {
-        self.task.step
+        self.task.info.step
     }
 
     /// How many more steps fit after this one.
     #[must_use]
     pub fn remaining_steps(&self) -> u64 {
-        self.task.remaining
+        self.task.info.remaining
     }
 
     /// Whether this is the last step from which the run can still end well.
     #[must_use]
     pub fn is_last_step(&self) -> bool {
-        self.task.remaining == 1
+        self.task.info.remaining == 1
     }
 
     /// How often this node has run in this run, this time included; 0 if the graph does not count visits.
@@ -153,7 +154,7 @@ impl NodeCx {
     /// The time at which the step began.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.task.now
+        self.task.info.now
     }
 
     /// The world, for waiting.
@@ -171,11 +172,11 @@ impl NodeCx {
     /// A new id that is the same whenever this task is run again.
     #[must_use]
     pub fn new_id(&self) -> String {
-        let ordinal = self.task.next_id(self.attempt);
+        let call = self.call_key();
+        let ordinal = self.task.next_id(self.attempt, call);
         format!(
             "{:032x}",
-            self.task
-                .hash(&[self.call_key(), "id", &ordinal.to_string()])
+            self.task.hash(&[call, "id", &ordinal.to_string()])
         )
     }
 
@@ -195,18 +196,27 @@ impl NodeCx {
     /// Until the question is answered.
     pub fn interrupt(&self, payload: impl Into<Value>) -> Result<Value, NodeError> {
         let slot = self.task.next_slot(self.attempt, self.call_key());
+        self.ask_at(slot, || payload.into())
+    }
+
+    /// The answer to the question at this place; asks it if there is none.
+    pub(crate) fn ask_at(
+        &self,
+        slot: Slot,
+        payload: impl FnOnce() -> Value,
+    ) -> Result<Value, NodeError> {
         if let Some(answer) = self.task.answer(&slot) {
-            return Ok(answer);
+            return Ok(answer.clone());
         }
-        let run = self.run_cx();
-        let id = InterruptId::of(self.task.checkpoint, &run.namespace, &self.task.path, &slot);
+        let task = &self.task;
+        let id = InterruptId::of(task.info.checkpoint, &task.run.namespace, &task.path, &slot);
         let interrupt = Interrupt {
             id,
             node: self.path().into(),
-            payload: payload.into(),
+            payload: payload(),
         };
-        self.task.ask(self.attempt, Asked { slot, interrupt });
-        Err(NodeError::from_kind(NodeErrorKind::Interrupted))
+        task.ask(self.attempt, Asked { slot, interrupt });
+        Err(NodeError::interrupted())
     }
 
     /// Tells listeners something. Costs nothing if there are none.
@@ -220,7 +230,7 @@ impl NodeCx {
             };
             listener.on_event(&Event {
                 namespace: run.graph_path.clone(),
-                step: self.task.step,
+                step: self.task.info.step,
                 kind,
             });
         }
@@ -232,7 +242,7 @@ impl fmt::Debug for NodeCx {
         out.debug_struct("NodeCx")
             .field("path", &self.path())
             .field("task", &self.task.path)
-            .field("step", &self.task.step)
+            .field("step", &self.task.info.step)
             .field("attempt", &self.attempt)
             .finish_non_exhaustive()
     }

@@ -1,5 +1,6 @@
 //! What can go wrong, by boundary.
 
+use crate::command::Command;
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -39,11 +40,24 @@ pub struct NodeError(Box<NodeErrorKind>);
 
 pub(crate) enum NodeErrorKind {
     Interrupted,
-    Failed { class: ErrorClass, message: String },
-    UnknownNode { target: Arc<str> },
-    UnmappedRoute { label: Arc<str> },
-    InvalidUpdate { message: String },
+    Failed {
+        class: ErrorClass,
+        message: String,
+    },
+    UnknownNode {
+        target: Arc<str>,
+    },
+    UnmappedRoute {
+        label: Arc<str>,
+    },
+    InvalidUpdate {
+        message: String,
+    },
     NoParent,
+    /// A command for the graph that contains this one.
+    ToParent(Box<Command>),
+    /// A command that a child graph sent: the task that runs the child is to carry it out.
+    FromChild(Box<Command>),
     Run(Box<RunError>),
 }
 
@@ -115,6 +129,8 @@ impl fmt::Display for NodeError {
             NodeErrorKind::NoParent => {
                 out.write_str("a command for the parent graph, and there is no parent")
             }
+            NodeErrorKind::ToParent(_) => out.write_str("sends a command to the parent graph"),
+            NodeErrorKind::FromChild(_) => out.write_str("a child graph sent a command"),
             NodeErrorKind::Run(error) => error.fmt(out),
         }
     }

@@ -25,6 +25,7 @@ impl InterruptId {
             bytes.push(0xff); // in no UTF-8 text, so parts can not run into each other
         }
         bytes.extend_from_slice(&slot.ordinal.to_be_bytes());
+        bytes.extend_from_slice(&slot.epoch.to_be_bytes());
         Self(Hex(xxhash_rust::xxh3::xxh3_128(&bytes)))
     }
 
@@ -73,14 +74,35 @@ impl<'de> Deserialize<'de> for Hex {
     }
 }
 
-/// The place of a question within its task: the journaled call that asks (empty: the node itself), and how many
-/// that asker asked before.
+/// The place of a question within its task.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Slot {
-    /// The key of the journaled call, or nothing.
+    /// The key of the journaled call that asks; empty for the node itself.
     pub call: Arc<str>,
-    /// Counted from 0.
+    /// How many questions that asker asked before.
     pub ordinal: u32,
+    /// How many client commands had changed the state of the open step when it was asked: an answer given before such
+    /// a change is no answer to what is asked after it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epoch: u32,
+}
+
+impl Slot {
+    /// The name of the record that keeps the question or its answer.
+    pub(crate) fn name(&self, what: &str) -> String {
+        match self.epoch {
+            0 => format!("{what}/{}/{}", self.call, self.ordinal),
+            epoch => format!("{what}/{}/{}/{epoch}", self.call, self.ordinal),
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// An open question.

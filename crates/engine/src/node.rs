@@ -1,6 +1,6 @@
 //! What users implement: nodes and routers.
 
-use crate::command::{Output, Target};
+use crate::command::{Output, Target, Update};
 use crate::cx::NodeCx;
 use crate::error::NodeError;
 use crate::run::Subgraph;
@@ -22,6 +22,16 @@ pub trait Node: Send + Sync + 'static {
     /// # Errors
     /// If the node fails; its writes are then lost, and it may be tried again.
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError>;
+
+    /// Says what remains of a task that new input takes the place of, in the middle of its work: writes that are folded
+    /// before the input is. Asked only of tasks that made journaled calls; [`NodeCx::recorded`] tells how these stand.
+    ///
+    /// # Errors
+    /// If it can not say; the input is then refused.
+    async fn abandon(&self, cx: NodeCx) -> Result<Update, NodeError> {
+        drop(cx);
+        Ok(Update::new())
+    }
 
     /// The graph that the node runs, if it is nothing but a graph: how threads are read into their children.
     fn subgraph(&self) -> Option<&Subgraph> {
@@ -45,6 +55,9 @@ where
 impl Node for std::sync::Arc<dyn Node> {
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
         (**self).run(cx).await
+    }
+    async fn abandon(&self, cx: NodeCx) -> Result<Update, NodeError> {
+        (**self).abandon(cx).await
     }
     fn subgraph(&self) -> Option<&Subgraph> {
         (**self).subgraph()

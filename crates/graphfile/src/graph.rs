@@ -70,8 +70,7 @@ pub struct Edge {
 /// Bounds of a run, as the file sets them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many steps one invocation may run. The engine counts the way LangGraph does and needs
-    /// one more for the same: see [`engine_steps`](Self::engine_steps).
+    /// How many steps one invocation may run: the engine's `RunOptions::max_steps`.
     pub max_steps: u32,
     /// How often single nodes may run in one run.
     pub max_visits: IndexMap<String, u32>,
@@ -79,13 +78,6 @@ pub struct Limits {
     pub max_parallel: u32,
     /// How long a whole run may take, waiting for people excluded.
     pub deadline: Option<Duration>,
-}
-
-impl Limits {
-    /// Returns the step limit to give to the engine.
-    pub fn engine_steps(&self) -> u64 {
-        u64::from(self.max_steps) + 1
-    }
 }
 
 /// The channels of a file, as expressions need to know them.

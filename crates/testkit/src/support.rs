@@ -47,11 +47,6 @@ fn of_child(graph: &GraphSpec) -> BTreeSet<&'static str> {
     if graph.interrupt_before.is_some() || graph.interrupt_after.is_some() {
         missing.insert("breakpoints of child graphs");
     }
-    let to_parent = |op: &PlainOp| matches!(op, PlainOp::Command(command) if command.parent);
-    let bodies = graph.nodes.values().filter_map(|node| node.body.as_deref());
-    if bodies.into_iter().any(|body| any(body, &to_parent)) {
-        missing.insert("commands for the parent graph");
-    }
     missing
 }
 

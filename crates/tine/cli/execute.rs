@@ -14,7 +14,7 @@ use super::terminal::{Mode, Screen, question};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tine::engine::checkpoint::Scope;
+use tine::engine::checkpoint::{Scope, ThreadInfo};
 use tine::engine::{
     Breakpoints, ClientCommand, Event, EventKind, Exit, Input, Interrupt, Listener, Outcome,
     Resume, RunError, RunOptions, Runner, START, ThreadKey, Update, Value, World as _,
@@ -51,16 +51,15 @@ pub(crate) struct Reply {
 
 /// Runs a job to its end and tells it.
 pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Status, Failure> {
-    let known = job.store.0.thread(&job.thread).await?.is_some();
+    let known = job.store.0.thread(&job.thread).await?;
     note(&job).await?;
     let limits = &job.graph.outline.limits;
     let cancel = CancellationToken::new();
     let screen = Screen::open(cx, job.mode, &job.graph.outline.name, cancel.clone());
     let steps = Arc::new(AtomicU64::new(0));
     let options = RunOptions {
-        step_limit: job
-            .max_steps
-            .map_or(limits.engine_steps(), |steps| u64::from(steps) + 1),
+        step_limit: u64::from(u32::MAX),
+        max_steps: Some(u64::from(job.max_steps.unwrap_or(limits.max_steps))),
         max_parallel: limits.max_parallel as usize,
         listener: Some(counting(screen.listener(), steps.clone())),
         cancel: cancel.clone(),
@@ -104,7 +103,7 @@ pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Statu
     match ended {
         Some(Ok(outcome)) => Ok(tell(cx, &job, &outcome, &told)),
         Some(Err(error)) => {
-            forget_unbegun(&job, known).await?;
+            take_back(&job, known).await?;
             Err(error.into())
         }
         None => Ok(tell_broken_off(cx, &job)),
@@ -124,10 +123,13 @@ async fn note(job: &Job) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the notes of a new thread away when its run was refused.
-async fn forget_unbegun(job: &Job, known: bool) -> Result<(), Failure> {
+/// Leaves a thread as it was when its run was refused: a known one with its old notes, a new one not at all.
+async fn take_back(job: &Job, known: Option<ThreadInfo>) -> Result<(), Failure> {
     let scope = Scope::root(job.thread.clone());
-    if !known && job.store.0.load(&scope, None).await?.is_none() {
+    if let Some(known) = known {
+        let writer = job.store.0.open(&job.thread).await?;
+        writer.note(known.meta).await?;
+    } else if job.store.0.load(&scope, None).await?.is_none() {
         job.store.0.delete(&job.thread).await?;
     }
     Ok(())

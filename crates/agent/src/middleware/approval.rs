@@ -30,15 +30,19 @@ impl Middleware for Approval {
         "approval"
     }
 
+    fn asks(&self, call: &ToolRequest<'_>) -> bool {
+        call.tool.is_some() && self.tools.contains(&*call.call.name)
+    }
+
     async fn wrap_tool_call(
         &self,
         mut call: ToolRequest<'_>,
         next: ToolNext<'_>,
     ) -> Result<ToolReply, ToolError> {
-        let name = call.call.name.clone();
-        if call.tool.is_none() || !self.tools.contains(&*name) {
+        if !self.asks(&call) {
             return next.run(call).await;
         }
+        let name = call.call.name.clone();
         let args = call.call.args.to_json();
         let payload = json!({
             "kind": "approval",

@@ -17,7 +17,7 @@ use tine_tools::{Ask, Source, ToolError};
 pub struct Clarification;
 
 impl Clarification {
-    fn is_it(id: &ToolId) -> bool {
+    pub(crate) fn is_it(id: &ToolId) -> bool {
         id.source == Source::Builtin && id.name == "ask_clarification"
     }
 }
@@ -28,12 +28,16 @@ impl Middleware for Clarification {
         "clarification"
     }
 
+    fn asks(&self, call: &ToolRequest<'_>) -> bool {
+        call.tool.is_some_and(|tool| Self::is_it(tool.id()))
+    }
+
     async fn wrap_tool_call(
         &self,
         mut call: ToolRequest<'_>,
         next: ToolNext<'_>,
     ) -> Result<ToolReply, ToolError> {
-        if call.tool.is_some_and(|tool| Self::is_it(tool.id())) {
+        if self.asks(&call) {
             let ask = Arc::new(Interrupts(call.cx.clone()));
             call.tool_cx = call.tool_cx.with_ask(ask);
         }

@@ -11,6 +11,7 @@ pub use approval::Approval;
 pub use clarification::Clarification;
 pub use errors::ErrorReplies;
 
+use crate::start::Start;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use tine_engine::message::{Message, ToolCall, ToolStatus};
 use tine_engine::{NodeCx, NodeError};
 use tine_models::{Model, ModelError, ModelReply, ModelRequest};
 use tine_tools::assemble::{BoundTool, Toolbox};
-use tine_tools::{ToolCx, ToolError, ToolOutput};
+use tine_tools::{Effect, ToolCx, ToolError, ToolOutput};
 
 /// One member of a chain.
 #[async_trait]
@@ -45,10 +46,10 @@ pub trait Middleware: Send + Sync {
     /// If there is no reply.
     async fn wrap_model_call(
         &self,
-        request: ModelRequest,
+        call: ModelCall,
         next: ModelNext<'_>,
     ) -> Result<ModelReply, ModelError> {
-        next.run(request).await
+        next.run(call).await
     }
 
     /// Changes the message that a reply becomes.
@@ -58,6 +59,13 @@ pub trait Middleware: Send + Sync {
     async fn after_model(&self, cx: &NodeCx, message: &mut Message) -> Result<(), NodeError> {
         let _ = (cx, message);
         Ok(())
+    }
+
+    /// Tells whether it may ask somebody before the tool is reached, as far as the request tells. Such a call counts
+    /// as started only when it reaches its tool; until then, nothing of it needs to be asked about after a crash.
+    fn asks(&self, call: &ToolRequest<'_>) -> bool {
+        let _ = call;
+        false
     }
 
     /// Stands around the call of a tool.
@@ -73,9 +81,17 @@ pub trait Middleware: Send + Sync {
     }
 }
 
+/// A call of a model on its way through the chain.
+#[derive(Clone, Debug)]
+pub struct ModelCall {
+    /// The task that it belongs to.
+    pub cx: NodeCx,
+    /// What the model is asked.
+    pub request: ModelRequest,
+}
+
 /// The rest of a chain around a model.
 pub struct ModelNext<'a> {
-    pub(crate) cx: &'a NodeCx,
     pub(crate) chain: &'a [Arc<dyn Middleware>],
     pub(crate) model: &'a dyn Model,
     pub(crate) stream: bool,
@@ -86,18 +102,19 @@ impl ModelNext<'_> {
     ///
     /// # Errors
     /// If there is no reply.
-    pub async fn run(&self, request: ModelRequest) -> Result<ModelReply, ModelError> {
+    pub async fn run(&self, call: ModelCall) -> Result<ModelReply, ModelError> {
         if let [first, rest @ ..] = self.chain {
             let next = ModelNext {
                 chain: rest,
                 ..*self
             };
-            return first.wrap_model_call(request, next).await;
+            return first.wrap_model_call(call, next).await;
         }
-        let model_cx = tine_models::ModelCx::new(self.cx.world().clone());
+        let ModelCall { cx, request } = call;
+        let model_cx = tine_models::ModelCx::new(cx.world().clone());
         let mut sink = |delta: &tine_models::Delta| {
             if self.stream {
-                crate::events::delta(self.cx, delta);
+                crate::events::delta(&cx, delta);
             }
         };
         self.model.stream(&model_cx, &request, &mut sink).await
@@ -158,6 +175,7 @@ impl ToolReply {
 /// The rest of a chain around a tool.
 pub struct ToolNext<'a> {
     pub(crate) chain: &'a [Arc<dyn Middleware>],
+    pub(crate) start: &'a Start<'a>,
 }
 
 impl ToolNext<'_> {
@@ -167,7 +185,11 @@ impl ToolNext<'_> {
     /// What the tool could not do.
     pub async fn run(&self, call: ToolRequest<'_>) -> Result<ToolReply, ToolError> {
         if let [first, rest @ ..] = self.chain {
-            return first.wrap_tool_call(call, ToolNext { chain: rest }).await;
+            let next = ToolNext {
+                chain: rest,
+                start: self.start,
+            };
+            return first.wrap_tool_call(call, next).await;
         }
         let Some(tool) = call.tool else {
             return Err(ToolError::failed(unknown_tool(
@@ -175,9 +197,12 @@ impl ToolNext<'_> {
                 call.toolbox,
             )));
         };
-        tool.call(&call.tool_cx, call.call.args.to_json())
-            .await
-            .map(ToolReply::success)
+        let prepared = tool.prepare(call.call.args.to_json())?;
+        if prepared.effect() == Effect::Effectful {
+            self.start.record().await?;
+        }
+        let result = self.start.watch(prepared.run(&call.tool_cx)).await;
+        result.map(ToolReply::success)
     }
 }
 
@@ -191,6 +216,8 @@ impl std::fmt::Debug for ToolNext<'_> {
 
 /// What the model is told about a tool that it can not call.
 fn unknown_tool(name: &str, toolbox: &Toolbox) -> String {
+    // A name may be anything a model can write; the tools have short ones.
+    let name: &str = &name.chars().take(100).collect::<String>();
     let near = toolbox
         .nearest(name)
         .map(|near| format!(" Did you mean `{near}`?"))

@@ -5,18 +5,18 @@ use serde_json::{Value as Json, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tine_agent::Agent;
+use tine_agent::events::TOOL_CALL;
 use tine_engine::message::ToolCall;
 use tine_engine::value::Value;
 use tine_engine::{
-    Input, MemoryCheckpointer, Message, NodeError, Outcome, RunOptions, Runner, SimWorld,
-    ThreadKey, Update, from_value,
+    Checkpointer, Event, EventKind, Input, MemoryCheckpointer, Message, NodeError, Outcome,
+    RunOptions, Runner, SimWorld, ThreadKey, Update, from_value,
 };
 use tine_graphfile::NoSources;
 use tine_models::{
     Accumulator, Delta, DeltaSink, FinishReason, Model, ModelCx, ModelError, ModelReply,
     ModelRequest, ToolCallDelta,
 };
-use tine_tools::assemble::Toolbox;
 use tine_tools::paths::Home;
 use tine_tools::schema::ArgSchema;
 use tine_tools::{
@@ -110,6 +110,7 @@ impl Tool for Probe {
         let millis = args.get("millis").and_then(Json::as_u64).unwrap_or(0);
         cx.world().sleep(Duration::from_millis(millis)).await;
         self.log.lock().unwrap().push(format!("{say} ends"));
+        assert!(text("fail") != "panic", "a bug");
         if args.contains_key("fail") {
             return Err(ToolError::failed(text("fail")));
         }
@@ -147,6 +148,11 @@ impl Bench {
     /// Loads `graph` over the tools `probe`, `alone` (nothing runs beside it), `effect` (not to be done twice), and
     /// the built-in `ask_clarification`.
     pub(crate) fn new(graph: &str, lines: Vec<Say>) -> Self {
+        Self::with(graph, lines, |agent| agent)
+    }
+
+    /// The same, with more in the agent.
+    pub(crate) fn with(graph: &str, lines: Vec<Say>, more: impl FnOnce(Agent) -> Agent) -> Self {
         let log = Log::default();
         let spec = |name: &str| {
             ToolSpec::new(
@@ -169,7 +175,7 @@ impl Bench {
                 log: log.clone(),
             }) as Arc<dyn Tool>
         });
-        let (builtins, _) = tine_tools::assemble::assemble(
+        let (toolbox, _) = tine_tools::assemble::assemble(
             &tine_tools::config::Config::parse("tools: []", "config.yaml".as_ref()).unwrap(),
             &tine_tools::assemble::Extensions {
                 mcp: tools.into(),
@@ -178,10 +184,6 @@ impl Bench {
             &tine_tools::assemble::Scene::default(),
         )
         .unwrap();
-        Self::with_toolbox(graph, lines, builtins, log)
-    }
-
-    fn with_toolbox(graph: &str, lines: Vec<Say>, toolbox: Toolbox, log: Log) -> Self {
         let disk = tempfile::tempdir().unwrap();
         let home = Home::open(disk.path()).unwrap();
         let folders = move |thread: &ThreadKey| home.thread(thread).map_err(NodeError::from);
@@ -191,6 +193,7 @@ impl Bench {
             requests: Arc::clone(&requests),
         });
         let agent = Agent::new(toolbox, folders).with_models([("default".to_owned(), parrot)]);
+        let agent = more(agent);
         let (loaded, diagnostics) = tine_graphfile::load(
             "test.yaml",
             graph,
@@ -209,15 +212,38 @@ impl Bench {
         }
     }
 
+    /// The same over another store.
+    pub(crate) fn over(mut self, store: impl Checkpointer + 'static) -> Self {
+        self.runner = self.runner.with_checkpointer(Arc::new(store));
+        self
+    }
+
     pub(crate) async fn send(&self, text: &str) -> Outcome {
         self.invoke(Update::new().set("messages", text)).await
     }
 
     pub(crate) async fn invoke(&self, input: impl Into<Input>) -> Outcome {
-        self.runner
-            .invoke(&ThreadKey::local("t"), input, RunOptions::default())
-            .await
-            .unwrap()
+        self.run(input, RunOptions::default()).await
+    }
+
+    /// Breaks the run off when a call of `tool` waits.
+    pub(crate) async fn cut(&self, input: impl Into<Input>, tool: &'static str) -> Outcome {
+        let mut options = RunOptions::default();
+        let cancel = options.cancel.clone();
+        options.listener = Some(Arc::new(move |event: &Event| {
+            if let EventKind::Custom { kind, data, .. } = &event.kind
+                && **kind == *TOOL_CALL
+                && data.get("name") == Some(&tool.into())
+            {
+                cancel.cancel();
+            }
+        }));
+        self.run(input, options).await
+    }
+
+    async fn run(&self, input: impl Into<Input>, options: RunOptions) -> Outcome {
+        let thread = ThreadKey::local("t");
+        self.runner.invoke(&thread, input, options).await.unwrap()
     }
 
     pub(crate) fn log(&self) -> Vec<String> {
@@ -245,6 +271,13 @@ pub(crate) fn conversation(outcome: &Outcome) -> String {
         }
     };
     messages.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The kinds of the questions a run waits for.
+pub(crate) fn questions(outcome: &Outcome) -> Vec<String> {
+    let kind = |payload: &Value| Some(payload.get("kind")?.as_str()?.to_owned());
+    let payloads = outcome.interrupts.iter().map(|asked| &asked.payload);
+    payloads.filter_map(kind).collect()
 }
 
 /// A model node and a tools node, with more keys for either.

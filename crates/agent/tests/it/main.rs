@@ -3,5 +3,8 @@
 
 mod approval;
 mod fixture;
+mod hostile;
 mod model;
+mod starts;
+mod store;
 mod tools;

@@ -1,8 +1,11 @@
 //! The model node.
 
 use crate::fixture::{Bench, Say, call, conversation, react, text};
+use async_trait::async_trait;
 use serde_json::json;
+use tine_agent::middleware::{Middleware, ModelCall, ModelNext};
 use tine_engine::{Exit, Update};
+use tine_models::{ModelError, ModelReply};
 
 #[tokio::test]
 async fn a_model_sees_its_prompt_its_tools_and_a_valid_history() {
@@ -99,6 +102,26 @@ async fn a_reply_can_be_data() {
 }
 
 #[tokio::test]
+async fn a_reply_that_does_not_fit_is_asked_for_again() {
+    let graph = judge(
+        "{ type: Verdict, into: verdict }\n    retry: { max_attempts: 2, on: [invalid_output] }",
+    );
+    let bench = Bench::new(
+        &graph,
+        vec![Say::Text("yes"), Say::Text(r#"{"good": true}"#)],
+    );
+    let outcome = bench
+        .invoke(Update::new().set("question", text("it")))
+        .await;
+    assert_eq!(outcome.exit, Exit::Done);
+    assert_eq!(
+        outcome.values["verdict"].to_canonical(),
+        r#"{"good":true,"why":"none"}"#
+    );
+    assert_eq!(bench.requests.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn a_prompt_joins_the_conversation_once_if_it_is_to() {
     for (once, expected) in [
         (
@@ -122,4 +145,33 @@ async fn a_prompt_joins_the_conversation_once_if_it_is_to() {
         let outcome = Bench::new(&graph, lines).send("go").await;
         assert_eq!(conversation(&outcome), expected);
     }
+}
+
+/// Tells the model where it is asked.
+struct Signpost;
+
+#[async_trait]
+impl Middleware for Signpost {
+    fn name(&self) -> &'static str {
+        "signpost"
+    }
+
+    async fn wrap_model_call(
+        &self,
+        mut call: ModelCall,
+        next: ModelNext<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        call.request.system = Some(call.cx.path().into());
+        next.run(call).await
+    }
+}
+
+#[tokio::test]
+async fn middleware_around_a_model_sees_the_task() {
+    let bench = Bench::with(&react("", ""), vec![Say::Text("done")], |agent| {
+        agent.with_middleware(Signpost)
+    });
+    bench.send("go").await;
+    let requests = bench.requests.lock().unwrap();
+    assert_eq!(requests[0].system.as_deref(), Some("agent"));
 }

@@ -2,7 +2,7 @@
 
 use crate::fixture::{Bench, Say, ask, call, conversation, react};
 use serde_json::json;
-use tine_engine::{Exit, Resume};
+use tine_engine::{Exit, Input, Resume, Update};
 
 async fn check(calls: Vec<(&'static str, String)>, expected: &str, log: &[&str]) {
     let bench = Bench::new(&react("", ""), vec![Say::Calls(calls), Say::Text("done")]);
@@ -63,6 +63,27 @@ async fn an_error_is_a_message_and_the_run_goes_on() {
         &["a begins", "a ends", "b begins", "b ends"],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_fails_its_own_call() {
+    let calls = vec![
+        call("effect", &json!({"say": "sent", "millis": 10})),
+        call("probe", &json!({"say": "x", "fail": "panic"})),
+    ];
+    let bench = Bench::new(&react("", ""), vec![Say::Calls(calls), Say::Text("done")]);
+    let outcome = bench.send("go").await;
+    insta::assert_snapshot!(conversation(&outcome), @"
+    Human: go
+    Ai calls effect, probe
+    Tool Success: sent
+    Tool Error: the tool panicked: a bug
+    Ai: done
+    ");
+    assert_eq!(
+        bench.log(),
+        ["sent begins", "x begins", "x ends", "sent ends"]
+    );
 }
 
 #[tokio::test]
@@ -155,6 +176,91 @@ async fn two_questions_of_one_message_are_answered_together() {
     ");
 }
 
+/// The graph asks, as in `graphs/react.yaml`.
+fn asking() -> String {
+    let ask_user = "  ask_user:
+    type: interrupt
+    payload: \"${state.clarification}\"
+    resume: string
+    set:
+      messages:
+        - role: tool
+          tool_call_id: \"${state.clarification.call_id}\"
+          content: \"${resume}\"
+      clarification: null
+    then: agent
+";
+    let types = "types:
+  Clarification:
+    type: object
+    required: [call_id, question]
+    properties:
+      call_id: { type: string }
+      question: { type: string }
+state:
+  clarification: { type: optional<Clarification> }
+";
+    react("", "    routes: { clarify: ask_user }").replace("state:\n", types) + ask_user
+}
+
+#[tokio::test]
+async fn a_graph_that_asks_is_left_one_question_of_a_message() {
+    let wrong = call("ask_clarification", &json!({}));
+    let calls = vec![
+        wrong,
+        ask("one?"),
+        call("probe", &json!({"say": "work"})),
+        ask("two?"),
+    ];
+    let bench = Bench::new(&asking(), vec![Say::Calls(calls), Say::Text("done")]);
+    let outcome = bench.send("go").await;
+    let asked: Vec<_> = outcome
+        .interrupts
+        .iter()
+        .map(|asked| asked.payload.get("question"))
+        .collect();
+    assert_eq!(asked, [Some(&"one?".into())]);
+    let outcome = bench.invoke(Resume::value("this")).await;
+    insta::assert_snapshot!(conversation(&outcome), @"
+    Human: go
+    Ai calls ask_clarification, ask_clarification, probe, ask_clarification
+    Tool Error: ask_clarification was not run, because its arguments are wrong:
+    - `question`: is missing and required: a string
+    Tool Success: work
+    Tool Error: One question at a time: the user is asked another one first. Ask again after the answer.
+    Tool: this
+    Ai: done
+    ");
+    let requests = bench.requests.lock().unwrap();
+    let told = requests[1].messages.iter().map(|said| said.content.text());
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
+    go
+
+    ask_clarification was not run, because its arguments are wrong:
+    - `question`: is missing and required: a string
+    this
+    work
+    One question at a time: the user is asked another one first. Ask again after the answer.
+    ");
+}
+
+#[tokio::test]
+async fn new_input_that_abandons_a_call_says_that_nobody_knows() {
+    let calls = vec![call("effect", &json!({"say": "sent", "millis": 10}))];
+    let bench = Bench::new(&react("", ""), vec![Say::Calls(calls), Say::Text("done")]);
+    let go = Update::new().set("messages", "go");
+    bench.cut(go, "effect").await;
+    assert_eq!(bench.send("what did you do?").await.exit, Exit::Done);
+    let requests = bench.requests.lock().unwrap();
+    let told = requests[1].messages.iter().map(|said| said.content.text());
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
+    go
+
+    The result of this call was never recorded, so it is unknown whether the call took place. Assume neither; find out before you rely on it or make the call again.
+    what did you do?
+    ");
+}
+
 #[tokio::test]
 async fn a_label_leads_where_the_node_maps_it() {
     let graph = react("", "    routes: { aside: note }")
@@ -205,6 +311,16 @@ async fn what_a_manifest_does_not_say_is_an_error_that_names_tool_and_node() {
         "node `act` failed: tool `probe` in node `act` writes `messages`, which its manifest does not name",
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_result_that_can_not_be_used_is_not_recorded() {
+    let args = json!({"say": "x", "write": "messages"});
+    let bench = Bench::new(&react("", ""), vec![Say::Calls(vec![call("probe", &args)])]);
+    assert_eq!(bench.send("go").await.exit.name(), "failed");
+    assert_eq!(bench.invoke(Input::Continue).await.exit.name(), "failed");
+    let twice = ["x begins", "x ends", "x begins", "x ends"];
+    assert_eq!(bench.log(), twice);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ mod memory;
 mod record;
 
 pub use memory::MemoryCheckpointer;
-pub use record::{CallRecord, Record, RecordKey, RecordKind, RecordOp};
+pub use record::{CallRecord, CallState, Record, RecordKey, RecordKind, RecordOp};
 
 use crate::channel::Effect;
 use crate::command::{Dispatch, Target};
@@ -198,7 +198,7 @@ impl Checkpoint {
     /// The questions asked here that have no answer yet, in the order they were asked.
     #[must_use]
     pub fn open_questions(&self) -> Vec<crate::interrupt::Interrupt> {
-        let open = crate::run::open_questions(&self.records);
+        let open = crate::run::questions::open_questions(&self.records);
         open.into_iter().map(|open| open.interrupt).collect()
     }
 }

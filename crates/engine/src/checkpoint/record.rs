@@ -6,7 +6,7 @@ use crate::event::ChannelWrite;
 use crate::interrupt::{Interrupt, Slot};
 use crate::value::Value;
 use crate::world::Id;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// One record at a checkpoint.
@@ -49,6 +49,8 @@ pub enum RecordKind {
     },
     /// A journaled call.
     Call(CallRecord),
+    /// A static breakpoint was met here: going on passes it.
+    Paused,
     /// A client command that came while the checkpoint was open.
     Command {
         /// Tells commands apart.
@@ -60,25 +62,29 @@ pub enum RecordKind {
     },
 }
 
-/// A journaled call: started, or done with its result.
+/// A journaled call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallRecord {
     /// Names the call within its task.
     pub key: Arc<str>,
     /// A hash of what the call was given.
     pub input: u64,
-    /// The result; `None` as long as the call is only known to have started.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
-    pub result: Option<Value>,
+    /// How often it was started or asked about: what tells one time from the next.
+    pub times: u32,
+    /// How it stands.
+    pub state: CallState,
 }
 
-/// What is there is a result, also if it is null: a call that gave null is done.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+/// How a journaled call stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallState {
+    /// It is known not to have taken place since it was last started.
+    Idle,
+    /// It was started; whether it took place is not known.
+    Started,
+    /// It finished with this result.
+    Done(Value),
 }
 
 /// Names a record within its checkpoint: putting one with the key of another replaces it.
@@ -91,12 +97,20 @@ pub struct RecordKey {
 }
 
 impl RecordKey {
-    /// The names of a question and of its answer.
-    pub(crate) fn question(task: &Arc<str>, slot: &Slot) -> [Self; 2] {
-        ["asked", "answered"].map(|what| Self {
+    /// The name of a question.
+    pub(crate) fn asked(task: &Arc<str>, slot: &Slot) -> Self {
+        Self {
             task: task.clone(),
-            name: format!("{what}/{}/{}", slot.call, slot.ordinal),
-        })
+            name: slot.name("asked"),
+        }
+    }
+
+    /// The name of the mark of a failure.
+    pub(crate) fn failed(task: &Arc<str>) -> Self {
+        Self {
+            task: task.clone(),
+            name: "failed".to_owned(),
+        }
     }
 }
 
@@ -107,9 +121,10 @@ impl Record {
         let name = match &self.kind {
             RecordKind::Done { .. } => "done".to_owned(),
             RecordKind::Failed(_) => "failed".to_owned(),
-            RecordKind::Asked { slot, .. } => format!("asked/{}/{}", slot.call, slot.ordinal),
-            RecordKind::Answered { slot, .. } => format!("answered/{}/{}", slot.call, slot.ordinal),
+            RecordKind::Asked { slot, .. } => slot.name("asked"),
+            RecordKind::Answered { slot, .. } => slot.name("answered"),
             RecordKind::Call(call) => format!("call/{}", call.key),
+            RecordKind::Paused => "paused".to_owned(),
             RecordKind::Command { id, .. } => format!("command/{id}"),
         };
         RecordKey {
@@ -152,18 +167,14 @@ mod tests {
 
     #[test]
     fn a_call_that_gave_null_is_done() {
-        for (result, json) in [
-            (None, r#"{"key":"k","input":1}"#),
-            (Some(Value::Null), r#"{"key":"k","input":1,"result":null}"#),
-            (Some(1.into()), r#"{"key":"k","input":1,"result":1}"#),
+        for (state, json) in [
+            (CallState::Idle, r#""idle""#),
+            (CallState::Started, r#""started""#),
+            (CallState::Done(Value::Null), r#"{"done":null}"#),
+            (CallState::Done(1.into()), r#"{"done":1}"#),
         ] {
-            let call = CallRecord {
-                key: "k".into(),
-                input: 1,
-                result,
-            };
-            assert_eq!(serde_json::to_string(&call).unwrap(), json);
-            assert_eq!(serde_json::from_str::<CallRecord>(json).unwrap(), call);
+            assert_eq!(serde_json::to_string(&state).unwrap(), json);
+            assert_eq!(serde_json::from_str::<CallState>(json).unwrap(), state);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Running one task: attempts, timeouts, retries, and the routers that belong to it.
 
-use super::context::{Asked, TaskCx};
-use crate::command::{Output, Update};
+use super::task::{Asked, TaskCx};
+use crate::command::{Command, GraphScope, Output, Update};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError, panic_text};
 use crate::event::EventKind;
@@ -20,6 +20,8 @@ use std::time::Duration;
 pub(crate) enum TaskEnd {
     Done(Done),
     Asked(Vec<Asked>),
+    /// It sent a command to the graph that contains this one, which ends the run of this one.
+    ToParent(Command),
     Failed(RunError),
 }
 
@@ -27,7 +29,9 @@ pub(crate) enum TaskEnd {
 pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
     let run = &task.run;
     let def = task.node.map(|node| run.graph.node(node));
-    for number in 1.. {
+    let mut number = 0;
+    loop {
+        number += 1;
         let cx = NodeCx {
             task: task.clone(),
             overlay: None,
@@ -35,7 +39,7 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
             call: None,
         };
         if !task.is_start() {
-            run.emit(task.step, || EventKind::TaskStarted {
+            run.emit(task.info.step, || EventKind::TaskStarted {
                 node: task.node_name().clone(),
                 task: task.path.clone(),
                 attempt: number,
@@ -58,10 +62,17 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
         if error.is_interrupt() && !asked.is_empty() {
             return TaskEnd::Asked(asked);
         }
+        let error = match error.into_kind() {
+            NodeErrorKind::ToParent(command) if !run.graph_path.is_empty() => {
+                return TaskEnd::ToParent(*command);
+            }
+            NodeErrorKind::ToParent(_) => NodeError::from_kind(NodeErrorKind::NoParent),
+            kind => NodeError::from_kind(kind),
+        };
         let policy = def.and_then(|def| def.retry.as_ref());
         let delay =
             policy.and_then(|policy| policy.delay(number, error.class(), || run.world.random()));
-        run.emit(task.step, || EventKind::TaskFailed {
+        run.emit(task.info.step, || EventKind::TaskFailed {
             node: task.node_name().clone(),
             task: task.path.clone(),
             error: error.to_string(),
@@ -72,7 +83,6 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
             None => return TaskEnd::Failed(run_error(&task, error)),
         }
     }
-    unreachable!("attempts end with a return")
 }
 
 fn timeout(task: &TaskCx, limit: Duration) -> NodeError {
@@ -95,9 +105,9 @@ async fn one_attempt(cx: &NodeCx, kind: &TaskKind) -> Result<Done, NodeError> {
             } else {
                 &NO_EXITS
             };
-            let command = crate::command::Command {
+            let command = Command {
                 goto: goto.clone(),
-                ..Default::default()
+                ..Command::default()
             };
             (
                 Output {
@@ -109,7 +119,16 @@ async fn one_attempt(cx: &NodeCx, kind: &TaskKind) -> Result<Done, NodeError> {
         }
         TaskKind::Node { node, .. } => {
             let def = run.graph.node(*node);
-            (def.node.run(cx.clone()).await?, &def.exits)
+            let output = match def.node.run(cx.clone()).await.map_err(NodeError::into_kind) {
+                Ok(output) => output,
+                // What a child graph sends up is as if this node had returned it.
+                Err(NodeErrorKind::FromChild(command)) => Output::from(Command {
+                    scope: GraphScope::Here,
+                    ..*command
+                }),
+                Err(kind) => return Err(NodeError::from_kind(kind)),
+            };
+            (output, &def.exits)
         }
     };
     finish(cx, exits, output).await
@@ -211,7 +230,9 @@ fn run_error(task: &TaskCx, error: NodeError) -> RunError {
         NodeErrorKind::UnknownNode { target } => RunError::UnknownNode { location, target },
         NodeErrorKind::UnmappedRoute { label } => RunError::UnmappedRoute { location, label },
         NodeErrorKind::InvalidUpdate { message } => RunError::InvalidUpdate { location, message },
-        NodeErrorKind::NoParent => RunError::NoParent { location },
+        NodeErrorKind::NoParent | NodeErrorKind::ToParent(_) | NodeErrorKind::FromChild(_) => {
+            RunError::NoParent { location }
+        }
         NodeErrorKind::Run(error) => *error,
         // Said to wait, and asked nothing: an interrupt kept from an earlier attempt.
         NodeErrorKind::Interrupted => RunError::Node {

@@ -1,15 +1,16 @@
 //! Child graphs: graphs that run inside a task of another one.
 
-use super::options::{Exit, Input, InputPolicy, Outcome, RunOptions};
+use super::options::{Exit, Input, Outcome, RunOptions};
+use super::questions::open_questions;
 use super::{Runner, open};
-use crate::checkpoint::{RecordKind, Scope};
+use crate::checkpoint::{Checkpointer, Scope};
 use crate::command::{Output, Update};
 use crate::cx::NodeCx;
-use crate::error::{NodeError, NodeErrorKind, RunError};
+use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError};
 use crate::graph::Graph;
-use crate::interrupt::{Interrupt, Resume, Slot};
+use crate::interrupt::{Resume, Slot};
 use crate::node::Node;
-use crate::run::context::Asked;
+use crate::run::task::Asked;
 use crate::value::{Map, Value};
 use crate::world::Id;
 use async_trait::async_trait;
@@ -25,14 +26,23 @@ pub enum ChildMemory {
     Thread,
 }
 
+/// Where a child graph is stored, and which visit of it this is.
+struct Place {
+    scope: Scope,
+    /// The id of the child's run: of this task and name, so that the child knows its own state from that of another
+    /// visit.
+    run: Id,
+}
+
 impl NodeCx {
     /// Runs a child graph to its end and gives its output channels.
     ///
     /// A question inside the child stops this task as one of its own would; when it is answered, the node runs again
-    /// from its top and the child goes on where it asked. `name` tells children of one node apart.
+    /// from its top and the child goes on where it asked. `name` tells children of one node apart; several of one name
+    /// are told apart by their order.
     ///
     /// # Errors
-    /// The child's failure, or its open questions.
+    /// The child's failure, or its open questions; a name that holds one of `/ : | #`.
     pub async fn child(
         &self,
         graph: &Graph,
@@ -40,129 +50,150 @@ impl NodeCx {
         input: Update,
         memory: ChildMemory,
     ) -> Result<Map, NodeError> {
+        if name.contains(['/', ':', '|', '#']) {
+            let message = format!("`{name}` can not be the name of a child: it has one of / : | #");
+            return Err(NodeError::new(ErrorClass::Internal, message));
+        }
+        if !graph.0.before.is_none() || !graph.0.after.is_none() {
+            return Err(failed(RunError::InvalidOption {
+                message: format!(
+                    "graph `{}` has breakpoints, and a child graph can not stop at one yet",
+                    graph.name()
+                ),
+            }));
+        }
         let run = self.run_cx();
-        let graph_path: Arc<str> = self.path().into();
-        let place = if name.is_empty() {
-            self.task.path.to_string()
-        } else {
-            format!("{}.{name}", self.task.path)
-        };
-        let namespace = child_namespace(&run.namespace, &place, self.task.checkpoint, memory);
-        let scope = Scope {
-            thread: run.thread.clone(),
-            namespace: namespace.clone(),
-        };
+        let place = self.child_place(name, memory);
         let runner = Runner {
             graph: graph.clone(),
             checkpointer: run.checkpointer.clone(),
             world: run.world.clone(),
         };
-        let input = self.child_input(&scope, input).await?;
+        let writer = run
+            .writer()
+            .map_err(|error| failed(RunError::Store(error)))?;
+        let input = match &run.checkpointer {
+            Some(checkpointer) => self.child_input(&**checkpointer, &place, input).await?,
+            None => Input::New(input),
+        };
         let options = RunOptions {
             step_limit: run.step_limit,
             max_parallel: run.max_parallel,
-            input_policy: InputPolicy::Reject,
             listener: run.listener.clone(),
             cancel: run.cancel.clone(),
             ..RunOptions::default()
         };
-        let outcome = open::invoke(
-            &runner,
-            scope,
+        let namespace = place.scope.namespace.clone();
+        let graph_path = self.path().into();
+        let invocation = open::Invocation {
+            scope: place.scope,
             graph_path,
-            run.writer.clone(),
-            input,
-            options,
-        );
-        let outcome = Box::pin(outcome).await.map_err(failed)?;
+            writer,
+            run: Some(place.run),
+        };
+        let outcome = Box::pin(open::invoke(&runner, invocation, input, options))
+            .await
+            .map_err(failed)?;
         self.child_end(outcome, &namespace)
     }
 
-    /// New input for a child that has not begun, else what goes on with it: the answers this task got for it.
-    async fn child_input(&self, scope: &Scope, input: Update) -> Result<Input, NodeError> {
-        let Some(checkpointer) = &self.run_cx().checkpointer else {
-            return Ok(Input::New(input));
+    fn child_place(&self, name: &str, memory: ChildMemory) -> Place {
+        let run = self.run_cx();
+        let name = match self.task.next_child(self.attempt, name) {
+            0 => name.to_owned(),
+            more => format!("{name}#{more}"),
         };
-        let stored = checkpointer
-            .load(scope, None)
-            .await
-            .map_err(|error| failed(RunError::Store(error)))?;
-        let Some(child) = stored else {
-            return Ok(Input::New(input));
-        };
-        let of_this_visit = scope.namespace.ends_with(&self.task.checkpoint.to_string());
-        if child.next.is_empty() && !of_this_visit {
-            return Ok(Input::New(input));
+        let namespace = child_namespace(
+            &run.namespace,
+            &self.task.path,
+            &name,
+            self.task.info.checkpoint,
+            memory,
+        );
+        Place {
+            scope: Scope {
+                thread: run.thread.clone(),
+                namespace,
+            },
+            run: Id(self.task.hash(&["child", &name])),
         }
-        let asked = child
-            .records
-            .iter()
-            .filter_map(|record| match &record.kind {
-                RecordKind::Asked { interrupt, .. } => Some(interrupt.id),
-                _ => None,
-            });
-        let answers: Vec<(String, Value)> = asked
-            .filter_map(|id| {
-                let slot = bubbled(&scope.namespace, &id.to_string());
-                self.task
-                    .answer(&slot)
-                    .map(|answer| (id.to_string(), answer))
+    }
+
+    /// New input for a child that has not begun in this visit, else what goes on with it: the answers that this task
+    /// got for it.
+    async fn child_input(
+        &self,
+        checkpointer: &dyn Checkpointer,
+        place: &Place,
+        input: Update,
+    ) -> Result<Input, NodeError> {
+        let stored = checkpointer.load(&place.scope, None).await;
+        let stored = stored.map_err(|error| failed(RunError::Store(error)))?;
+        let Some(child) = stored.filter(|child| child.run == place.run) else {
+            return Ok(Input::New(input));
+        };
+        let answers: Vec<(String, Value)> = open_questions(&child.records)
+            .into_iter()
+            .filter_map(|open| {
+                let id = open.interrupt.id.to_string();
+                let slot = self.bubbled(&place.scope.namespace, &id);
+                self.task.answer(&slot).map(|answer| (id, answer.clone()))
             })
             .collect();
-        Ok(if answers.is_empty() {
-            Input::Continue
-        } else {
-            Input::Resume(Resume::by_id(answers).lenient())
+        Ok(match answers.is_empty() {
+            true => Input::Continue,
+            false => Input::Resume(Resume::by_id(answers)),
         })
     }
 
-    fn child_end(&self, outcome: Outcome, namespace: &Arc<str>) -> Result<Map, NodeError> {
+    fn child_end(&self, outcome: Outcome, namespace: &str) -> Result<Map, NodeError> {
         match outcome.exit {
-            Exit::Done => Ok(outcome.values),
+            Exit::Done => match outcome.to_parent {
+                None => Ok(outcome.values),
+                Some(command) => Err(NodeError::from_kind(NodeErrorKind::FromChild(Box::new(
+                    command,
+                )))),
+            },
             Exit::Interrupted => {
                 for interrupt in outcome.interrupts {
-                    let slot = bubbled(namespace, &interrupt.id.to_string());
-                    self.task.ask(
-                        self.attempt,
-                        Asked {
-                            slot,
-                            interrupt: Interrupt { ..interrupt },
-                        },
-                    );
+                    let slot = self.bubbled(namespace, &interrupt.id.to_string());
+                    self.task.ask(self.attempt, Asked { slot, interrupt });
                 }
-                Err(NodeError::from_kind(NodeErrorKind::Interrupted))
+                Err(NodeError::interrupted())
             }
             Exit::StepLimit { error } | Exit::Failed { error } => Err(failed(error)),
             Exit::Cancelled => Err(failed(RunError::Cancelled)),
-            Exit::Paused => Err(failed(RunError::InvalidOption {
-                message: format!(
-                    "graph `{}` has a breakpoint, which a child graph can not stop at yet",
-                    self.node()
-                ),
-            })),
+            // A child has no breakpoints.
+            Exit::Paused => Err(NodeError::new(
+                ErrorClass::Internal,
+                "a child graph stopped at a breakpoint",
+            )),
         }
+    }
+
+    /// Where this task keeps a question of a child.
+    fn bubbled(&self, namespace: &str, id: &str) -> Slot {
+        self.task.slot(&format!("{namespace}?{id}"), 0)
     }
 }
 
 /// Where the checkpoints of a child are stored: below its task, and for a child that lives as long as the task below
-/// the checkpoint at which that was planned.
+/// the checkpoint at which that was planned. Names hold none of the signs between them.
 pub(super) fn child_namespace(
     above: &str,
-    place: &str,
+    path: &str,
+    name: &str,
     checkpoint: Id,
     memory: ChildMemory,
 ) -> Arc<str> {
+    let name = if name.is_empty() {
+        String::new()
+    } else {
+        format!(":{name}")
+    };
     match memory {
-        ChildMemory::Run => format!("{above}/{place}:{checkpoint}").into(),
-        ChildMemory::Thread => format!("{above}/{place}").into(),
-    }
-}
-
-/// Where the task above keeps a question of a child.
-fn bubbled(namespace: &str, id: &str) -> Slot {
-    Slot {
-        call: format!("{namespace}?{id}").into(),
-        ordinal: 0,
+        ChildMemory::Run => format!("{above}/{path}{name}|{checkpoint}").into(),
+        ChildMemory::Thread => format!("{above}/{path}{name}").into(),
     }
 }
 

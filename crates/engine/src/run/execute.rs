@@ -1,8 +1,9 @@
 //! Running the tasks of a step side by side.
 
 use super::attempt::{TaskEnd, run_task};
-use super::context::{RunCx, TaskCx};
+use super::context::RunCx;
 use super::steps::end_records;
+use super::task::TaskCx;
 use crate::error::RunError;
 use crate::event::{ChannelWrite, EventKind};
 use crate::step::{Done, Task};
@@ -59,7 +60,7 @@ pub(crate) async fn run_tasks(
                             .unwrap_or_default(),
                     );
                 }
-                run.record(contexts[0].checkpoint, ops).await?;
+                run.record(contexts[0].info.checkpoint, ops).await?;
                 let next = poll_fn(|cx| Pin::new(&mut running).poll_next(cx));
                 match or_cancelled(run, next).await {
                     Some(next) => next,
@@ -105,13 +106,13 @@ async fn or_cancelled<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T
 fn announce(run: &RunCx, cx: &TaskCx, end: &TaskEnd) {
     match end {
         TaskEnd::Done(done) => announce_done(run, cx, done, false),
-        TaskEnd::Asked(asked) => run.emit(cx.step, || EventKind::TaskInterrupted {
+        TaskEnd::Asked(asked) => run.emit(cx.info.step, || EventKind::TaskInterrupted {
             node: cx.node_name().clone(),
             task: cx.path.clone(),
             interrupts: asked.iter().map(|asked| asked.interrupt.clone()).collect(),
         }),
         // Said when the attempt failed.
-        TaskEnd::Failed(_) => {}
+        TaskEnd::Failed(_) | TaskEnd::ToParent(_) => {}
     }
 }
 
@@ -120,7 +121,7 @@ pub(crate) fn announce_done(run: &RunCx, cx: &TaskCx, done: &Done, cached: bool)
     if cx.is_start() {
         return;
     }
-    run.emit(cx.step, || EventKind::TaskFinished {
+    run.emit(cx.info.step, || EventKind::TaskFinished {
         node: cx.node_name().clone(),
         task: cx.path.clone(),
         writes: channel_writes(run, done),

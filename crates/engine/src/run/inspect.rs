@@ -2,7 +2,8 @@
 
 use super::Runner;
 use super::child::child_namespace;
-use super::open::{load_thread, open_questions};
+use super::open::load_thread;
+use super::questions::open_questions;
 use crate::checkpoint::{Checkpoint, RecordKind, Scope, Source, ThreadKey};
 use crate::error::RunError;
 use crate::interrupt::Interrupt;
@@ -104,7 +105,7 @@ impl Runner {
         };
         let scope = Scope {
             thread: scope.thread.clone(),
-            namespace: child_namespace(&scope.namespace, path, checkpoint, subgraph.memory),
+            namespace: child_namespace(&scope.namespace, path, "", checkpoint, subgraph.memory),
         };
         child.read(&scope, true).await
     }
@@ -154,7 +155,7 @@ impl Runner {
         let seen = if done.is_empty() {
             None
         } else {
-            self.with_finished(checkpoint, &thread, &done)?
+            self.with_finished(checkpoint, &thread, &done)
         };
         let (mut snapshot, paths) = self.snapshot(checkpoint, &thread, open, &done);
         if let Some(seen) = seen {
@@ -164,15 +165,17 @@ impl Runner {
         Ok((snapshot, paths))
     }
 
-    /// The state with what the finished tasks of the open step wrote.
+    /// The state with what the finished tasks of the open step wrote; `None` if their writes are in each other's way,
+    /// which is told as an error when the step is applied.
     fn with_finished(
         &self,
         checkpoint: &Checkpoint,
         thread: &ThreadState,
         done: &[&Arc<str>],
-    ) -> Result<Option<ThreadState>, RunError> {
+    ) -> Option<ThreadState> {
         let table = &self.graph.0.channels;
-        let tasks: Vec<Task> = plan(&self.graph, thread)?
+        let tasks: Vec<Task> = plan(&self.graph, thread)
+            .ok()?
             .into_iter()
             .filter(|task| done.contains(&&task.path))
             .collect();
@@ -197,8 +200,8 @@ impl Runner {
             effects: None,
             ..thread.clone()
         };
-        apply(&self.graph, &mut seen, &tasks, results)?;
-        Ok(Some(seen))
+        apply(&self.graph, &mut seen, &tasks, results).ok()?;
+        Some(seen)
     }
 
     fn snapshot(

@@ -1,8 +1,8 @@
 //! Journaled calls: work inside a task that is not done again once it has finished.
 
-use crate::checkpoint::{CallRecord, Record, RecordKey, RecordKind, RecordOp};
+use crate::checkpoint::{CallRecord, CallState, Record, RecordKind, RecordOp};
 use crate::cx::NodeCx;
-use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError, StoreError};
+use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -28,15 +28,6 @@ pub struct Call {
     input: u64,
 }
 
-/// What the journal knows of a call.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Known {
-    Nothing,
-    /// It started, and nobody knows whether it finished.
-    Started,
-    Done(Value),
-}
-
 impl Call {
     /// A call under this key. The key must be the same whenever the task runs again, and used once an attempt.
     pub fn new(key: impl Into<Arc<str>>, input: &Value) -> Self {
@@ -58,23 +49,16 @@ impl Call {
     pub fn key(&self) -> &Arc<str> {
         &self.key
     }
-
-    fn record(&self, result: Option<Value>) -> CallRecord {
-        CallRecord {
-            key: self.key.clone(),
-            input: self.input,
-            result,
-        }
-    }
 }
 
 impl NodeCx {
     /// Does `work` once: if it finished in an earlier attempt of this task, or before a crash, its result is returned
     /// and nothing is done.
     ///
-    /// Before effectful work its start is recorded, and taken back if the work says that it failed. If the task finds a start without a result, nobody knows
-    /// whether the work took place: it asks whether to `retry`, to `skip` (the result is then null) or to `fail`.
-    /// Errors are not recorded, so failed work is done again on a retry.
+    /// Before effectful work its start is recorded. If the task finds a start without a result, nobody knows whether
+    /// the work took place: it asks whether to `retry`, to `skip` (the result is then null) or to `fail`. Errors are
+    /// not recorded. Failed work is done again on a retry, without a question if its error says that it did not take
+    /// place; a timeout, a broken connection and a cancellation do not say that.
     ///
     /// # Errors
     /// Those of `work`; a key that was used before; a journal that could not be written.
@@ -88,7 +72,7 @@ impl NodeCx {
         F: FnOnce(Self) -> R + Send,
         R: Future<Output = Result<Value, NodeError>> + Send,
     {
-        if let Some(result) = self.known_result(call, effects)? {
+        if let Some(result) = self.known_result(call, effects).await? {
             return Ok(result);
         }
         if effects == Effects::Effectful {
@@ -100,7 +84,12 @@ impl NodeCx {
                 Ok(result)
             }
             Err(error) => {
-                if effects == Effects::Effectful {
+                let unknown = [
+                    ErrorClass::Timeout,
+                    ErrorClass::Transport,
+                    ErrorClass::Canceled,
+                ];
+                if effects == Effects::Effectful && !unknown.contains(&error.class()) {
                     self.abandon_calls(std::slice::from_ref(call)).await?;
                 }
                 Err(error)
@@ -113,7 +102,11 @@ impl NodeCx {
     ///
     /// # Errors
     /// A key that was used before, a record of another call under the key, or an open question about the outcome.
-    pub fn known_result(&self, call: &Call, effects: Effects) -> Result<Option<Value>, NodeError> {
+    pub async fn known_result(
+        &self,
+        call: &Call,
+        effects: Effects,
+    ) -> Result<Option<Value>, NodeError> {
         if !self.task.take_key(self.attempt, &call.key) {
             let message = format!(
                 "the journal key `{}` was used twice in one attempt",
@@ -121,59 +114,53 @@ impl NodeCx {
             );
             return Err(NodeError::new(ErrorClass::Internal, message));
         }
-        match self.known(call)? {
-            Known::Done(result) => Ok(Some(result)),
-            Known::Started if effects == Effects::Effectful => self.ask_about(call),
-            Known::Started | Known::Nothing => Ok(None),
-        }
-    }
-
-    fn known(&self, call: &Call) -> Result<Known, NodeError> {
-        match self.task.recorded_call(&call.key) {
-            None => Ok(Known::Nothing),
-            Some(record) if record.input != call.input => {
+        let Some(record) = self.task.recorded_call(&call.key) else {
+            return Ok(None);
+        };
+        match record.state {
+            CallState::Idle => Ok(None),
+            _ if record.input != call.input => {
                 let error = RunError::JournalMismatch {
                     location: self.task.location(),
                     key: call.key.clone(),
                 };
                 Err(NodeError::from_kind(NodeErrorKind::Run(Box::new(error))))
             }
-            Some(CallRecord { result: None, .. }) => Ok(Known::Started),
-            Some(CallRecord {
-                result: Some(result),
-                ..
-            }) => Ok(Known::Done(result)),
+            CallState::Done(result) => Ok(Some(result)),
+            CallState::Started if effects == Effects::Effectful => self.ask_about(record).await,
+            CallState::Started => Ok(None),
         }
     }
 
-    fn ask_about(&self, call: &Call) -> Result<Option<Value>, NodeError> {
+    /// Asks what to do about a call whose outcome is unknown. Each time it is started or asked about has a question of
+    /// its own, so no answer speaks of more than one.
+    async fn ask_about(&self, mut record: CallRecord) -> Result<Option<Value>, NodeError> {
         let text = format!(
             "`{}` was started before this run broke off, and nobody knows whether it took place.",
-            call.key
+            record.key
         );
         let payload = Value::from_pairs([
             ("kind", "unknown_outcome".into()),
-            ("call", Value::Text(call.key.clone())),
+            ("call", Value::Text(record.key.clone())),
             ("text", text.into()),
             ("options", vec!["retry", "skip", "fail"].into()),
         ]);
-        let asker = Self {
-            call: Some(asker(call).into()),
-            ..self.clone()
-        };
         loop {
-            let answer = asker.interrupt(payload.clone())?;
+            let slot = self.task.slot(&format!("{}?", record.key), record.times);
+            let answer = self.ask_at(slot, || payload.clone())?;
             match answer.as_str() {
                 Some("retry") => return Ok(None),
                 Some("skip") => return Ok(Some(Value::Null)),
-                Some("fail") => {
-                    return Err(NodeError::new(
-                        ErrorClass::ToolFailed,
-                        format!("`{}` has an unknown outcome and was given up", call.key),
-                    ));
+                answer => {
+                    // Asked anew when the task runs again; and at once after what is none of the options.
+                    record.times += 1;
+                    self.record_calls(vec![record.clone()]).await?;
+                    if answer == Some("fail") {
+                        let message =
+                            format!("`{}` has an unknown outcome and was given up", record.key);
+                        return Err(NodeError::new(ErrorClass::ToolFailed, message));
+                    }
                 }
-                // None of the options: an answer stays with the task, so this is asked anew.
-                _ => {}
             }
         }
     }
@@ -183,17 +170,11 @@ impl NodeCx {
     /// # Errors
     /// If the record could not be made durable.
     pub async fn start_calls(&self, calls: &[Call]) -> Result<(), NodeError> {
-        let task = &self.task;
-        let mut ops = Vec::new();
-        for call in calls {
-            // An answer about an earlier start says nothing about this one.
-            for slot in task.answered(&asker(call)) {
-                task.forget_answer(&slot);
-                ops.extend(RecordKey::question(&task.path, &slot).map(RecordOp::Remove));
-            }
-        }
-        let starts = calls.iter().map(|call| call.record(None)).collect();
-        self.record_calls(ops, starts).await
+        let starts = calls.iter().map(|call| {
+            let times = self.times(call) + 1;
+            self.record_of(call, times, CallState::Started)
+        });
+        self.record_calls(starts.collect()).await
     }
 
     /// Records the result of a call. Nobody may be told of it before this has returned.
@@ -201,7 +182,8 @@ impl NodeCx {
     /// # Errors
     /// If the record could not be made durable.
     pub async fn finish_call(&self, call: &Call, result: &Value) -> Result<(), NodeError> {
-        self.record_calls(Vec::new(), vec![call.record(Some(result.clone()))])
+        let done = CallState::Done(result.clone());
+        self.record_calls(vec![self.record_of(call, self.times(call), done)])
             .await
     }
 
@@ -211,34 +193,50 @@ impl NodeCx {
     /// # Errors
     /// If the record could not be made durable.
     pub async fn abandon_calls(&self, calls: &[Call]) -> Result<(), NodeError> {
-        let task = &self.task;
-        let ops = calls.iter().map(|call| {
-            let record = Record {
-                task: task.path.clone(),
-                kind: RecordKind::Call(call.record(None)),
-            };
-            RecordOp::Remove(record.key())
-        });
-        let stored = self.run_cx().record(task.checkpoint, ops.collect()).await;
-        stored.map_err(store_error)?;
-        task.forget_calls(calls.iter().map(Call::key));
-        Ok(())
+        let idle = calls
+            .iter()
+            .map(|call| self.record_of(call, self.times(call), CallState::Idle));
+        self.record_calls(idle.collect()).await
     }
 
-    async fn record_calls(
-        &self,
-        mut ops: Vec<RecordOp>,
-        calls: Vec<CallRecord>,
-    ) -> Result<(), NodeError> {
-        ops.extend(calls.iter().map(|call| {
+    /// How a call stands in the journal; `None` if it was never begun.
+    #[must_use]
+    pub fn recorded(&self, call: &Call) -> Option<CallState> {
+        let record = self.task.recorded_call(&call.key)?;
+        (record.input == call.input).then_some(record.state)
+    }
+
+    fn times(&self, call: &Call) -> u32 {
+        self.task
+            .recorded_call(&call.key)
+            .map_or(0, |record| record.times)
+    }
+
+    fn record_of(&self, call: &Call, times: u32, state: CallState) -> CallRecord {
+        CallRecord {
+            key: call.key.clone(),
+            input: call.input,
+            times,
+            state,
+        }
+    }
+
+    async fn record_calls(&self, calls: Vec<CallRecord>) -> Result<(), NodeError> {
+        let task = &self.task;
+        let put = |call: &CallRecord| {
             RecordOp::Put(Record {
-                task: self.task.path.clone(),
+                task: task.path.clone(),
                 kind: RecordKind::Call(call.clone()),
             })
-        }));
-        let stored = self.run_cx().record(self.task.checkpoint, ops).await;
-        stored.map_err(store_error)?;
-        self.task.note_calls(calls);
+        };
+        let stored = self
+            .run_cx()
+            .record(task.info.checkpoint, calls.iter().map(put).collect())
+            .await;
+        stored.map_err(|error| {
+            NodeError::from_kind(NodeErrorKind::Run(Box::new(RunError::Store(error))))
+        })?;
+        task.note_calls(calls);
         Ok(())
     }
 
@@ -250,13 +248,4 @@ impl NodeCx {
             ..self.clone()
         }
     }
-}
-
-/// Who asks about the unknown outcome of a call.
-fn asker(call: &Call) -> String {
-    format!("{}?", call.key)
-}
-
-fn store_error(error: StoreError) -> NodeError {
-    NodeError::from_kind(NodeErrorKind::Run(Box::new(RunError::Store(error))))
 }

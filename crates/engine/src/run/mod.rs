@@ -2,19 +2,21 @@
 
 mod attempt;
 mod child;
+mod command;
 pub(crate) mod context;
 mod execute;
 mod inspect;
 mod journal;
 mod open;
 mod options;
+pub(crate) mod questions;
 mod steps;
+pub(crate) mod task;
 mod update;
 
 pub use child::{ChildMemory, Subgraph};
 pub use inspect::{Pending, Snapshot};
 pub use journal::{Call, Effects};
-pub(crate) use open::open_questions;
 pub use options::{Exit, Input, InputPolicy, Outcome, RunOptions};
 
 use crate::checkpoint::{Checkpointer, Scope, ThreadKey};
@@ -77,8 +79,13 @@ impl Runner {
             Some(checkpointer) => Some(checkpointer.open(thread).await?),
             None => None,
         };
-        let scope = Scope::root(thread.clone());
-        open::invoke(self, scope, "".into(), writer, input.into(), options).await
+        let invocation = open::Invocation {
+            scope: Scope::root(thread.clone()),
+            graph_path: "".into(),
+            writer,
+            run: None,
+        };
+        open::invoke(self, invocation, input.into(), options).await
     }
 
     pub(crate) fn stored(&self, what: &str) -> Result<&Arc<dyn Checkpointer>, RunError> {

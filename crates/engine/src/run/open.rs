@@ -1,139 +1,144 @@
 //! Opening a thread with an input: what is new, what goes on, what is refused.
 
 use super::Runner;
+use super::command::{check_command, fold_command, input_writes, nowhere, writes_of};
 use super::context::{RunCx, start_name};
 use super::options::{Exit, Input, InputPolicy, Outcome, RunOptions};
+use super::questions::{epoch, match_answers};
 use super::steps::{NO_HEAD, Session};
+use super::task::{Recorded, TaskCx};
 use crate::channel::Keep;
 use crate::checkpoint::{Checkpoint, Record, RecordKind, RecordOp, Scope, Source, ThreadWriter};
 use crate::command::{ClientCommand, Target, Update};
-use crate::error::{NodeError, RunError};
+use crate::cx::NodeCx;
+use crate::error::RunError;
 use crate::event::{ChannelWrite, EventKind};
 use crate::graph::{Breakpoints, Graph};
-use crate::interrupt::{Answers, Interrupt, Resume, Slot};
-use crate::step::{Done, Planned, ThreadState, fold_update, resolve_target, resolve_update};
-use crate::value::Value;
+use crate::interrupt::Resume;
+use crate::step::{Planned, ThreadState, plan};
 use crate::world::Id;
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Where and as what a graph is invoked.
+pub(super) struct Invocation {
+    pub(super) scope: Scope,
+    /// The path of the graph: the names of the nodes above.
+    pub(super) graph_path: Arc<str>,
+    /// The thread's lease, held until the invocation ends.
+    pub(super) writer: Option<Arc<dyn ThreadWriter>>,
+    /// The id of a new run, if it is not to be drawn.
+    pub(super) run: Option<Id>,
+}
 
 /// Runs an input on a thread of a root graph or of a child.
 pub(super) async fn invoke(
     runner: &Runner,
-    scope: Scope,
-    graph_path: Arc<str>,
-    writer: Option<Arc<dyn ThreadWriter>>,
+    invocation: Invocation,
     input: Input,
     options: RunOptions,
 ) -> Result<Outcome, RunError> {
     let graph = &runner.graph;
     check_options(graph, &options)?;
+    let Invocation {
+        scope,
+        graph_path,
+        writer,
+        run,
+    } = invocation;
+    if matches!(input, Input::Resume(_)) {
+        runner.stored("answering a question")?;
+    }
     let loaded = match &runner.checkpointer {
         Some(checkpointer) => checkpointer.load(&scope, None).await?,
         None => None,
     };
-    if matches!(input, Input::Resume(_)) {
-        runner.stored("answering a question")?;
-    }
-    let stored = writer.is_some();
-    let (thread, loaded) = match loaded {
-        Some(checkpoint) => (load_thread(graph, &checkpoint)?, Some(checkpoint)),
-        None => (ThreadState::new(graph, stored), None),
+    let thread = match &loaded {
+        Some(checkpoint) => load_thread(graph, checkpoint)?,
+        None => ThreadState::new(graph, writer.is_some()),
     };
-    let new_run = matches!(input, Input::New(_)) || loaded.is_none();
     let run_id = match &loaded {
-        Some(checkpoint) if !new_run => checkpoint.run,
-        _ => runner.world.new_id(),
+        Some(checkpoint) if !matches!(input, Input::New(_)) => checkpoint.run,
+        _ => run.unwrap_or_else(|| runner.world.new_id()),
     };
     let run = Arc::new(RunCx {
         graph: graph.clone(),
         world: runner.world.clone(),
-        thread: scope.thread.clone(),
+        thread: scope.thread,
         namespace: scope.namespace,
         graph_path,
         run: run_id,
         listener: options.listener,
         cancel: options.cancel,
         checkpointer: runner.checkpointer.clone(),
-        writer,
+        writer: writer.as_ref().map(Arc::downgrade),
         step_limit: options.step_limit,
         max_parallel: options.max_parallel,
         start_name: start_name(),
     });
     let limit = i64::try_from(options.step_limit).unwrap_or(i64::MAX);
+    let records = loaded.as_ref().map(|checkpoint| checkpoint.records.clone());
     let session = Session {
         stop: thread.step.saturating_add(limit).saturating_add(2),
+        max_steps: options.max_steps,
+        made: 0,
         head: loaded.as_ref().map_or(NO_HEAD, |checkpoint| checkpoint.id),
-        records: loaded
-            .as_ref()
-            .map(|checkpoint| checkpoint.records.clone())
-            .unwrap_or_default(),
-        resuming: !new_run,
+        records: records.unwrap_or_default(),
+        goes_on: false,
         before: effective(options.interrupt_before, &graph.0.before),
         after: effective(options.interrupt_after, &graph.0.after),
         answered: 0,
+        to_parent: None,
         unknown_ids: Vec::new(),
         run,
         thread,
     };
-    begin(session, loaded.as_ref(), input, options.input_policy).await
+    let outcome = begin(session, loaded.is_some(), input, options.input_policy).await;
+    drop(writer);
+    outcome
 }
 
 /// Brings the input into the thread, then steps.
 async fn begin(
     mut session: Session,
-    loaded: Option<&Checkpoint>,
+    exists: bool,
     input: Input,
     policy: InputPolicy,
 ) -> Result<Outcome, RunError> {
-    let run = session.run.clone();
+    let graph = session.run.graph.clone();
+    let thread = session.run.thread.to_string();
     let empty = || RunError::EmptyInput {
-        thread: run.thread.to_string().into(),
+        thread: thread.as_str().into(),
     };
     match input {
         Input::New(update) => {
-            let writes = input_writes(&run.graph, update, policy)?;
+            let writes = input_writes(&graph, update, policy)?;
+            abandon_open(&mut session).await?;
             start(&mut session, writes, Vec::new()).await?;
         }
-        Input::Continue if loaded.is_none() => return Err(empty()),
-        Input::Resume(_) if loaded.is_none() => return Err(empty()),
-        Input::Continue => announce(&session),
+        Input::Command(command) if !exists && command.resume.is_none() => {
+            check_command(&graph, &command)?;
+            start(&mut session, writes_of(command.update), command.goto).await?;
+        }
+        _ if !exists => return Err(empty()),
+        Input::Continue => {}
         Input::Resume(resume) => {
-            let lenient = resume.lenient;
-            let ops = answers(&mut session, resume)?;
-            if ops.is_empty() && !lenient {
+            if !take_answers(&mut session, resume).await? {
                 return Ok(unanswered(&session));
             }
-            announce(&session);
-            note(&mut session, ops).await?;
         }
-        Input::Command(command) if loaded.is_none() => {
-            check_command(&run.graph, &command)?;
-            start(&mut session, channel_writes(command.update), command.goto).await?;
-        }
-        Input::Command(command) => {
-            let mut ops = match &command.resume {
-                Some(resume) => answers(&mut session, resume.clone())?,
-                None => Vec::new(),
-            };
-            if !command.update.is_empty() || !command.goto.is_empty() {
-                let id = run.world.new_id();
-                let writes = channel_writes(command.update);
-                let kind = RecordKind::Command {
-                    id,
-                    writes,
-                    targets: command.goto,
-                };
-                fold_command(&run.graph, &mut session.thread, session.head, &kind)?;
-                ops.push(RecordOp::Put(Record {
-                    task: "".into(),
-                    kind,
-                }));
+        Input::Command(ClientCommand {
+            update,
+            goto,
+            resume: Some(resume),
+        }) if update.is_empty() && goto.is_empty() => {
+            if !take_answers(&mut session, resume).await? {
+                return Ok(unanswered(&session));
             }
-            announce(&session);
-            note(&mut session, ops).await?;
         }
+        Input::Command(command) => take_command(&mut session, command).await?,
     }
+    session.goes_on = !matches!(session.thread.next.as_slice(), [Planned::Start { .. }]);
+    announce(&session);
     Ok(session.steps().await)
 }
 
@@ -153,23 +158,98 @@ async fn start(
 ) -> Result<(), RunError> {
     let graph = session.run.graph.clone();
     let thread = &mut session.thread;
-    reset_run_channels(&graph, thread);
+    for (ix, spec) in (0..).zip(&graph.0.channels.specs) {
+        if spec.keep == Keep::Run {
+            crate::step::reset(&graph, thread, ix);
+        }
+    }
     thread.next = vec![Planned::Start { writes, goto }];
     thread.step += 1;
-    session.stop = session.stop.max(thread.step);
-    session.resuming = false;
-    announce(session);
     session.store(Source::Input).await
 }
 
-/// Takes the channels that live as long as a run back to their start.
-fn reset_run_channels(graph: &Graph, thread: &mut ThreadState) {
-    let table = &graph.0.channels;
-    for (ix, spec) in (0..).zip(&table.specs) {
-        if spec.keep == Keep::Run {
-            crate::step::reset(graph, thread, ix);
-        }
+/// Lets open tasks that made journaled calls say what remains of them, before new input takes their place.
+async fn abandon_open(session: &mut Session) -> Result<(), RunError> {
+    let graph = session.run.graph.clone();
+    if session.records.is_empty() {
+        return Ok(());
     }
+    let (view, info) = (session.view(), session.step_info(session.thread.step + 1));
+    let mut left = Update::new();
+    for task in plan(&graph, &session.thread)? {
+        let recorded = Recorded::of(&session.records, &task.path);
+        let Some(node) = task.node().filter(|_| recorded.has_calls()) else {
+            continue;
+        };
+        let cx = NodeCx {
+            task: Arc::new(TaskCx::new(&session.run, &view, info, &task, recorded)),
+            overlay: None,
+            attempt: 1,
+            call: None,
+        };
+        let update = graph.node(node).node.abandon(cx).await;
+        let update = update.map_err(|error| RunError::Node {
+            location: session.run.location(&graph.node(node).name),
+            class: error.class(),
+            message: error.to_string(),
+        })?;
+        left = left.and(update);
+    }
+    drop(view);
+    let id = session.run.world.new_id();
+    let kind = RecordKind::Command {
+        id,
+        writes: writes_of(left),
+        targets: Vec::new(),
+    };
+    fold_command(&graph, &mut session.thread, session.head, &kind)
+}
+
+/// Records answers. False if there was nothing to answer, and the resume is strict: then nothing is to run.
+async fn take_answers(session: &mut Session, resume: Resume) -> Result<bool, RunError> {
+    let lenient = resume.lenient;
+    let matched = match_answers(&session.records, resume, epoch(&session.records))?;
+    session.answered = matched.ops.len();
+    session.unknown_ids = matched.unknown_ids;
+    if matched.ops.is_empty() && !lenient {
+        return Ok(false);
+    }
+    note(session, matched.ops).await?;
+    Ok(true)
+}
+
+/// Folds a command into the thread and records it with its answers, in one commit.
+async fn take_command(session: &mut Session, command: ClientCommand) -> Result<(), RunError> {
+    let graph = session.run.graph.clone();
+    check_command(&graph, &command)?;
+    let writes = writes_of(command.update);
+    let mut ops = Vec::new();
+    if let Some(resume) = command.resume {
+        // The answers are meant for the state that the command makes.
+        let counts_from = epoch(&session.records) + u32::from(!writes.is_empty());
+        let matched = match_answers(&session.records, resume, counts_from)?;
+        session.answered = matched.ops.len();
+        session.unknown_ids = matched.unknown_ids;
+        ops = matched.ops;
+    }
+    if !writes.is_empty() || !command.goto.is_empty() {
+        let kind = RecordKind::Command {
+            id: session.run.world.new_id(),
+            writes,
+            targets: command.goto,
+        };
+        fold_command(&graph, &mut session.thread, session.head, &kind)?;
+        let task = "".into();
+        ops.push(RecordOp::Put(Record { task, kind }));
+    }
+    note(session, ops).await
+}
+
+/// Stores records at the head and takes them into the session.
+async fn note(session: &mut Session, ops: Vec<RecordOp>) -> Result<(), RunError> {
+    session.run.record(session.head, ops.clone()).await?;
+    RecordOp::apply_all(ops, &mut session.records);
+    Ok(())
 }
 
 fn effective(given: Breakpoints, own: &Breakpoints) -> Breakpoints {
@@ -196,222 +276,15 @@ fn check_options(graph: &Graph, options: &RunOptions) -> Result<(), RunError> {
 
 /// A stored thread in the places of the graph, with the client commands that came since its checkpoint.
 pub(super) fn load_thread(graph: &Graph, checkpoint: &Checkpoint) -> Result<ThreadState, RunError> {
-    let mut thread =
-        ThreadState::load(graph, checkpoint).map_err(|homeless| RunError::Mismatch {
-            location: crate::error::Location {
-                graph: graph.name().clone(),
-                node: "".into(),
-            },
-            message: homeless.join("; "),
-        })?;
+    let loaded = ThreadState::load(graph, checkpoint);
+    let mut thread = loaded.map_err(|homeless| RunError::Mismatch {
+        location: nowhere(graph),
+        message: homeless.join("; "),
+    })?;
     for record in &checkpoint.records {
-        if matches!(record.kind, RecordKind::Command { .. }) {
-            fold_command(graph, &mut thread, checkpoint.id, &record.kind)?;
-        }
+        fold_command(graph, &mut thread, checkpoint.id, &record.kind)?;
     }
     Ok(thread)
-}
-
-fn fold_command(
-    graph: &Graph,
-    thread: &mut ThreadState,
-    head: Id,
-    command: &RecordKind,
-) -> Result<(), RunError> {
-    let RecordKind::Command {
-        id,
-        writes,
-        targets,
-    } = command
-    else {
-        return Ok(());
-    };
-    let mut done = Done::default();
-    let mut ordinal = 0_u32;
-    let mut new_id = || {
-        ordinal += 1;
-        let bytes = [
-            head.0.to_be_bytes(),
-            id.0.to_be_bytes(),
-            u128::from(ordinal).to_be_bytes(),
-        ]
-        .concat();
-        format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&bytes)).into()
-    };
-    let update = writes.iter().cloned().fold(Update::new(), |update, write| {
-        update.with(write.channel, write.write)
-    });
-    resolve_update(graph, update, &mut new_id, &mut done.writes)
-        .map_err(|error| refused(graph, &error))?;
-    for target in targets {
-        resolve_target(graph, &graph.0.entry, target.clone(), &mut done)
-            .map_err(|error| refused(graph, &error))?;
-    }
-    fold_update(graph, thread, done).map(|_| ())
-}
-
-fn refused(graph: &Graph, error: &NodeError) -> RunError {
-    let location = crate::error::Location {
-        graph: graph.name().clone(),
-        node: "".into(),
-    };
-    match error.kind() {
-        crate::error::NodeErrorKind::UnknownNode { target } => RunError::UnknownNode {
-            location: crate::error::Location {
-                node: "command".into(),
-                ..location
-            },
-            target: target.clone(),
-        },
-        _ => RunError::InvalidUpdate {
-            location,
-            message: format!("the command {error}"),
-        },
-    }
-}
-
-/// Refuses a command that could not be carried out, before anything is stored.
-fn check_command(graph: &Graph, command: &ClientCommand) -> Result<(), RunError> {
-    let mut done = Done::default();
-    let mut no_id = || "".into();
-    resolve_update(graph, command.update.clone(), &mut no_id, &mut done.writes)
-        .map_err(|error| refused(graph, &error))?;
-    for target in &command.goto {
-        resolve_target(graph, &graph.0.entry, target.clone(), &mut done)
-            .map_err(|error| refused(graph, &error))?;
-    }
-    Ok(())
-}
-
-fn channel_writes(update: Update) -> Vec<ChannelWrite> {
-    update
-        .writes
-        .into_iter()
-        .map(|(channel, write)| ChannelWrite {
-            channel: channel.name,
-            write,
-        })
-        .collect()
-}
-
-/// The writes of an input, if its keys are input channels.
-fn input_writes(
-    graph: &Graph,
-    update: Update,
-    policy: InputPolicy,
-) -> Result<Vec<ChannelWrite>, RunError> {
-    if let Some((channel, error)) = &update.error {
-        let location = crate::error::Location {
-            graph: graph.name().clone(),
-            node: "".into(),
-        };
-        return Err(RunError::InvalidUpdate {
-            location,
-            message: format!("the input `{channel}` can not be stored: {error}"),
-        });
-    }
-    let mut writes = channel_writes(update);
-    let known = |write: &ChannelWrite| graph.input().any(|name| *name == write.channel);
-    match policy {
-        InputPolicy::Ignore => writes.retain(known),
-        InputPolicy::Reject => {
-            if let Some(write) = writes.iter().find(|write| !known(write)) {
-                return Err(RunError::UnknownInput {
-                    location: crate::error::Location {
-                        graph: graph.name().clone(),
-                        node: "".into(),
-                    },
-                    key: write.channel.clone(),
-                    known: graph.input().cloned().collect(),
-                });
-            }
-        }
-    }
-    Ok(writes)
-}
-
-/// An open question and where it was asked.
-#[derive(Clone, Debug)]
-pub(crate) struct Open {
-    pub(super) task: Arc<str>,
-    pub(super) slot: Slot,
-    pub(crate) interrupt: Interrupt,
-}
-
-/// The questions at a checkpoint that have no answer yet, in the order they were asked.
-pub(crate) fn open_questions(records: &[Record]) -> Vec<Open> {
-    let answered = |task: &Arc<str>, slot: &Slot| {
-        records.iter().any(|record| {
-            record.task == *task
-                && matches!(&record.kind, RecordKind::Answered { slot: known, .. } if known == slot)
-        })
-    };
-    records
-        .iter()
-        .filter_map(|record| match &record.kind {
-            RecordKind::Asked { slot, interrupt } if !answered(&record.task, slot) => Some(Open {
-                task: record.task.clone(),
-                slot: slot.clone(),
-                interrupt: interrupt.clone(),
-            }),
-            _ => None,
-        })
-        .collect()
-}
-
-/// Matches answers to open questions.
-fn answers(session: &mut Session, resume: Resume) -> Result<Vec<RecordOp>, RunError> {
-    let open = open_questions(&session.records);
-    let ids = || {
-        open.iter()
-            .map(|open| open.interrupt.id.to_string().into())
-            .collect()
-    };
-    let mut given: Vec<(&Open, Value)> = Vec::new();
-    match resume.answers {
-        Answers::One(value) => match open.as_slice() {
-            [] => {}
-            [only] => given.push((only, value)),
-            _ => return Err(RunError::MultipleInterrupts { open: ids() }),
-        },
-        Answers::ById(answers) if answers.is_empty() => return Err(RunError::EmptyResume),
-        Answers::ById(answers) => {
-            let by_id: BTreeMap<String, &Open> = open
-                .iter()
-                .map(|open| (open.interrupt.id.to_string(), open))
-                .collect();
-            for (id, value) in answers {
-                match by_id.get(&id) {
-                    Some(open) => given.push((open, value)),
-                    None if resume.lenient => session.unknown_ids.push(id),
-                    None => {
-                        return Err(RunError::UnknownInterrupt {
-                            id: id.into(),
-                            open: ids(),
-                        });
-                    }
-                }
-            }
-        }
-    }
-    session.answered = given.len();
-    let records = given.into_iter().map(|(open, value)| {
-        RecordOp::Put(Record {
-            task: open.task.clone(),
-            kind: RecordKind::Answered {
-                slot: open.slot.clone(),
-                value,
-            },
-        })
-    });
-    Ok(records.collect())
-}
-
-/// Stores records at the head and takes them into the session.
-async fn note(session: &mut Session, ops: Vec<RecordOp>) -> Result<(), RunError> {
-    session.run.record(session.head, ops.clone()).await?;
-    RecordOp::apply_all(ops, &mut session.records);
-    Ok(())
 }
 
 /// The outcome of an answer where nothing was asked: nothing ran.
@@ -419,14 +292,14 @@ fn unanswered(session: &Session) -> Outcome {
     let graph = &session.run.graph;
     Outcome {
         values: session.thread.values(graph, &graph.0.output),
-        exit: if session.thread.next.is_empty() {
-            Exit::Done
-        } else {
-            Exit::Paused
+        exit: match session.thread.next.is_empty() {
+            true => Exit::Done,
+            false => Exit::Paused,
         },
         interrupts: Vec::new(),
         run: session.run.run,
         answered: 0,
+        to_parent: None,
         unknown_ids: Vec::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! What a run is given, and what it gives.
 
-use crate::command::{ClientCommand, Update};
+use crate::command::{ClientCommand, Command, Update};
 use crate::error::RunError;
 use crate::event::Listener;
 use crate::graph::Breakpoints;
@@ -59,6 +59,8 @@ pub enum InputPolicy {
 pub struct RunOptions {
     /// How many steps this invocation may make. A chain of n nodes needs n + 1, for the end is found in one more.
     pub step_limit: u64,
+    /// How many steps may run, counted as people count: a graph that ends after this many steps ends well.
+    pub max_steps: Option<u64>,
     /// How many tasks of a step run at once.
     pub max_parallel: usize,
     /// Stops before these nodes, in place of the graph's own breakpoints.
@@ -77,6 +79,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             step_limit: 10_007,
+            max_steps: None,
             max_parallel: 64,
             interrupt_before: Breakpoints::None,
             interrupt_after: Breakpoints::None,
@@ -91,6 +94,7 @@ impl fmt::Debug for RunOptions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("RunOptions")
             .field("step_limit", &self.step_limit)
+            .field("max_steps", &self.max_steps)
             .field("max_parallel", &self.max_parallel)
             .field("interrupt_before", &self.interrupt_before)
             .field("interrupt_after", &self.interrupt_after)
@@ -164,6 +168,9 @@ pub struct Outcome {
     pub run: Id,
     /// How many questions were answered by the input.
     pub answered: usize,
+    /// What a child graph sends to the graph that contains it; the run ended with it.
+    #[serde(skip)]
+    pub(crate) to_parent: Option<Command>,
     /// Ids of a lenient resume that belong to no open question.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown_ids: Vec<String>,

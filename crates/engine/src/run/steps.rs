@@ -1,18 +1,23 @@
 //! The loop: plan, run, apply, store, tell.
 
 use super::attempt::TaskEnd;
-use super::context::{Recorded, RunCx, StepInfo, TaskCx};
+use super::context::RunCx;
 use super::execute::{Ends, announce_done, channel_writes, run_tasks};
+use super::open::load_thread;
 use super::options::{Exit, Outcome};
-use crate::checkpoint::{Record, RecordKey, RecordKind, RecordOp, Source};
-use crate::command::{START, Target};
-use crate::error::RunError;
+use super::questions::epoch;
+use super::task::{Asked, Recorded, StepInfo, TaskCx};
+use crate::channel::Slot;
+use crate::checkpoint::{Record, RecordKey, RecordKind, RecordOp, Scope, Source};
+use crate::command::{Command, START, Target};
+use crate::error::{ErrorClass, RunError, panic_text};
 use crate::event::EventKind;
 use crate::graph::Breakpoints;
 use crate::interrupt::Interrupt;
-use crate::state::StateView;
+use crate::state::{ChannelIx, StateView};
 use crate::step::{AdvanceHead, Done, Task, ThreadState, apply, plan};
 use crate::world::Id;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// One invocation under way.
@@ -25,18 +30,24 @@ pub(crate) struct Session {
     pub(crate) records: Vec<Record>,
     /// The number of the last step that may be made.
     pub(crate) stop: i64,
-    /// Whether this goes on with what was planned before: breakpoints were met already then.
-    pub(crate) resuming: bool,
+    /// How many steps may be made, the start of a run not counted.
+    pub(crate) max_steps: Option<u64>,
+    /// How many were.
+    pub(crate) made: u64,
+    /// Whether this goes on with what was planned before; listeners are then told the state first.
+    pub(crate) goes_on: bool,
     pub(crate) before: Breakpoints,
     pub(crate) after: Breakpoints,
     pub(crate) answered: usize,
+    /// What a task sent to the graph that contains this one.
+    pub(crate) to_parent: Option<Command>,
     pub(crate) unknown_ids: Vec<String>,
 }
 
 impl Session {
     /// Steps until nothing is planned or something stops the run.
     pub(crate) async fn steps(mut self) -> Outcome {
-        if self.resuming {
+        if self.goes_on {
             self.emit_values();
         }
         let (exit, asked) = loop {
@@ -58,6 +69,7 @@ impl Session {
             interrupts: asked,
             run: self.run.run,
             answered: self.answered,
+            to_parent: self.to_parent,
             unknown_ids: self.unknown_ids,
         }
     }
@@ -68,10 +80,9 @@ impl Session {
         let number = self.thread.step + 1;
         let ends = |exit| Ok(Some((exit, Vec::new())));
         if number > self.stop {
+            let limit = run.step_limit;
             return ends(Exit::StepLimit {
-                error: RunError::StepLimit {
-                    limit: run.step_limit,
-                },
+                error: RunError::StepLimit { limit },
             });
         }
         let tasks = match plan(&run.graph, &self.thread) {
@@ -81,33 +92,117 @@ impl Session {
         if tasks.is_empty() {
             return ends(Exit::Done);
         }
+        let starts = tasks[0].node().is_none();
+        if let Some(limit) = self
+            .max_steps
+            .filter(|limit| self.made >= *limit && !starts)
+        {
+            return ends(Exit::StepLimit {
+                error: RunError::StepLimit { limit },
+            });
+        }
         if run.cancel.is_cancelled() {
             return ends(Exit::Cancelled);
         }
-        if !self.resuming && self.meets(&self.before, number, &tasks) {
-            return ends(Exit::Paused);
+        if self.meets(&self.before, &tasks) {
+            return self
+                .pause(&self.before.clone(), number, &tasks)
+                .await
+                .map(Some);
         }
         let results = match self.run_step(number, &tasks).await? {
             Ok(results) => results,
             Err(end) => return Ok(Some(end)),
         };
-        let written = match apply(&run.graph, &mut self.thread, &tasks, results) {
+        let written = match self.apply(&tasks, results) {
             Ok(written) => written,
             Err(error) => {
                 let error = error.within(&run.graph_path);
-                self.record_failed_application(&tasks, &error).await?;
+                self.fail_application(&tasks, &error).await?;
                 return ends(Exit::Failed { error });
             }
         };
+        self.made += u64::from(!starts);
         self.store(Source::Loop).await?;
         if written.iter().any(|ix| run.graph.is_output(*ix)) {
             self.emit_values();
         }
-        self.resuming = false;
-        if !self.thread.next.is_empty() && self.meets(&self.after, number, &tasks) {
-            return ends(Exit::Paused);
+        if !self.thread.next.is_empty() && self.meets(&self.after, &tasks) {
+            return self
+                .pause(&self.after.clone(), number, &tasks)
+                .await
+                .map(Some);
         }
         Ok(None)
+    }
+
+    /// Folds the results of a step; a reducer of the user's own that panics is an error like any other.
+    fn apply(&mut self, tasks: &[Task], results: Vec<Done>) -> Result<Vec<ChannelIx>, RunError> {
+        let (run, thread) = (&self.run, &mut self.thread);
+        let applied = catch_unwind(AssertUnwindSafe(|| {
+            apply(&run.graph, thread, tasks, results)
+        }));
+        applied.unwrap_or_else(|payload| {
+            Err(RunError::InvalidUpdate {
+                location: run.location(""),
+                message: format!("a reducer {}", panic_text(&*payload)),
+            })
+        })
+    }
+
+    /// Whether a breakpoint is at one of these tasks, and was not stopped at before.
+    fn meets(&self, breakpoints: &Breakpoints, tasks: &[Task]) -> bool {
+        if breakpoints.is_none()
+            || self
+                .records
+                .iter()
+                .any(|record| record.kind == RecordKind::Paused)
+        {
+            return false;
+        }
+        let mut names = tasks.iter().map(|task| task.name(&self.run.graph));
+        names.any(|name| **name != *START && breakpoints.includes(name))
+    }
+
+    /// Stops at a breakpoint, and marks that it was: going on passes it.
+    async fn pause(
+        &self,
+        breakpoints: &Breakpoints,
+        number: i64,
+        tasks: &[Task],
+    ) -> Result<(Exit, Vec<Interrupt>), RunError> {
+        let (task, kind) = ("".into(), RecordKind::Paused);
+        let mark = RecordOp::Put(Record { task, kind });
+        self.run.record(self.head, vec![mark]).await?;
+        self.run.emit(number, || {
+            let names = tasks.iter().map(|task| task.name(&self.run.graph));
+            let listed = names.filter(|name| breakpoints.includes(name));
+            EventKind::Breakpoint {
+                nodes: listed.cloned().collect(),
+            }
+        });
+        Ok((Exit::Paused, Vec::new()))
+    }
+
+    /// The frozen state that the tasks of a step see.
+    pub(crate) fn view(&self) -> StateView {
+        StateView {
+            table: self.run.graph.0.channels.clone(),
+            state: self.thread.state.clone(),
+            overlay: None,
+            reads: None,
+        }
+    }
+
+    /// What the tasks of the step of this number have in common.
+    pub(crate) fn step_info(&self, number: i64) -> StepInfo {
+        StepInfo {
+            checkpoint: self.head,
+            step: number,
+            remaining: u64::try_from(self.stop - number).unwrap_or(0),
+            now: self.run.world.now(),
+            epoch: epoch(&self.records),
+        }
     }
 
     /// Runs the tasks that have not finished yet. Gives the results of all, in task order, or how the run ends.
@@ -117,18 +212,7 @@ impl Session {
         tasks: &[Task],
     ) -> Result<Result<Vec<Done>, (Exit, Vec<Interrupt>)>, RunError> {
         let run = &self.run;
-        let info = StepInfo {
-            checkpoint: self.head,
-            step: number,
-            remaining: u64::try_from(self.stop - number).unwrap_or(0),
-            now: run.world.now(),
-        };
-        let view = StateView {
-            table: run.graph.0.channels.clone(),
-            state: self.thread.state.clone(),
-            overlay: None,
-            reads: None,
-        };
+        let (view, info) = (self.view(), self.step_info(number));
         let contexts: Vec<Arc<TaskCx>> = tasks
             .iter()
             .map(|task| {
@@ -137,7 +221,7 @@ impl Session {
                     &view,
                     info,
                     task,
-                    recorded(&self.records, &task.path),
+                    Recorded::of(&self.records, &task.path),
                 ))
             })
             .collect();
@@ -160,8 +244,9 @@ impl Session {
                 }
             };
         }
-        let mut finished: Vec<Option<Done>> =
+        let finished: Result<Vec<Option<Done>>, RunError> =
             tasks.iter().map(|task| self.finished(task)).collect();
+        let mut finished = finished?;
         for (cx, done) in contexts.iter().zip(&finished) {
             if let Some(done) = done {
                 announce_done(run, cx, done, true);
@@ -202,7 +287,15 @@ impl Session {
             }
         }
         self.run.record(self.head, ops).await?;
-        let (exit, asked) = verdict(&ends);
+        let (exit, asked) = verdict(&self.run, &ends);
+        if exit == Exit::Done {
+            // Nothing else of this graph counts then, and it is over.
+            self.to_parent = ends.into_iter().flatten().find_map(|end| match end {
+                TaskEnd::ToParent(command) => Some(command),
+                _ => None,
+            });
+            return Ok((exit, asked));
+        }
         for (at, end) in open.iter().zip(ends) {
             if let Some(TaskEnd::Done(done)) = end {
                 finished[*at] = Some(done);
@@ -237,60 +330,92 @@ impl Session {
     }
 
     /// The result of a task that finished before, if it did.
-    fn finished(&self, task: &Task) -> Option<Done> {
-        self.records.iter().find_map(|record| match &record.kind {
+    ///
+    /// # Errors
+    /// If it wrote or went where the graph has nothing any more.
+    fn finished(&self, task: &Task) -> Result<Option<Done>, RunError> {
+        let record = self.records.iter().find_map(|record| match &record.kind {
             RecordKind::Done {
                 writes,
                 targets,
                 joins,
-            } if record.task == task.path => {
-                let graph = &self.run.graph;
-                let mut done = Done::default();
-                for write in writes {
-                    done.writes
-                        .push((graph.0.channels.find(&write.channel)?, write.write.clone()));
-                }
-                for target in targets {
-                    match target {
-                        Target::Node(name) => done.nodes.push(graph.find(name)?),
-                        Target::Dispatch(dispatch) => {
-                            done.dispatches
-                                .push((graph.find(&dispatch.node)?, dispatch.input.clone()));
-                        }
-                        Target::End => {}
-                    }
-                }
-                for name in joins {
-                    let ix = graph.0.joins.iter().position(|join| join.name == *name)?;
-                    done.joins.push(ix as u32);
-                }
-                Some(done)
-            }
+            } if record.task == task.path => Some((writes, targets, joins)),
             _ => None,
-        })
+        });
+        let Some((writes, targets, joins)) = record else {
+            return Ok(None);
+        };
+        let graph = &self.run.graph;
+        let gone = |what: &str, name: &str| RunError::Mismatch {
+            location: self.run.location(task.name(graph)),
+            message: format!(
+                "node `{}` finished and {what} `{name}`, which the graph does not have",
+                task.path
+            ),
+        };
+        let mut done = Done::default();
+        for write in writes {
+            let found = graph.0.channels.find(&write.channel);
+            let channel = found.ok_or_else(|| gone("wrote", &write.channel))?;
+            done.writes.push((channel, write.write.clone()));
+        }
+        for target in targets {
+            match target {
+                Target::Node(name) => done
+                    .nodes
+                    .push(graph.find(name).ok_or_else(|| gone("goes to", name))?),
+                Target::Dispatch(dispatch) => {
+                    let node = graph
+                        .find(&dispatch.node)
+                        .ok_or_else(|| gone("goes to", &dispatch.node))?;
+                    done.dispatches.push((node, dispatch.input.clone()));
+                }
+                Target::End => {}
+            }
+        }
+        for name in joins {
+            let found = graph.0.joins.iter().position(|join| join.name == *name);
+            done.joins
+                .push(found.ok_or_else(|| gone("feeds the join", name))? as u32);
+        }
+        Ok(Some(done))
     }
 
-    /// Keeps the thread readable after a step whose writes can not be folded: its tasks are pending and failed.
-    async fn record_failed_application(
-        &mut self,
-        tasks: &[Task],
-        error: &RunError,
-    ) -> Result<(), RunError> {
-        let ops = tasks
-            .iter()
-            .flat_map(|task| {
-                let done = RecordKey {
-                    task: task.path.clone(),
-                    name: "done".to_owned(),
+    /// Keeps the thread readable after a step whose writes can not be folded: its tasks are pending and failed, and the
+    /// state is what was last stored.
+    async fn fail_application(&mut self, tasks: &[Task], error: &RunError) -> Result<(), RunError> {
+        let ops = tasks.iter().flat_map(|task| {
+            let done = RecordKey {
+                task: task.path.clone(),
+                name: "done".to_owned(),
+            };
+            let failed = Record {
+                task: task.path.clone(),
+                kind: RecordKind::Failed(error.clone()),
+            };
+            [RecordOp::Remove(done), RecordOp::Put(failed)]
+        });
+        self.run.record(self.head, ops.collect()).await?;
+        let run = &self.run;
+        let stored = match &run.checkpointer {
+            Some(checkpointer) => {
+                let scope = Scope {
+                    thread: run.thread.clone(),
+                    namespace: run.namespace.clone(),
                 };
-                let failed = Record {
-                    task: task.path.clone(),
-                    kind: RecordKind::Failed(error.clone()),
-                };
-                [RecordOp::Remove(done), RecordOp::Put(failed)]
-            })
-            .collect();
-        Ok(self.run.record(self.head, ops).await?)
+                checkpointer.load(&scope, Some(self.head)).await?
+            }
+            None => None,
+        };
+        match stored {
+            Some(checkpoint) => self.thread = load_thread(&run.graph, &checkpoint)?,
+            // Some of the writes are folded and some are not; that is no state to show.
+            None => Arc::make_mut(&mut self.thread.state)
+                .slots
+                .iter_mut()
+                .for_each(|slot| *slot = Slot::default()),
+        }
+        Ok(())
     }
 
     /// Stores what happened since the head as a new checkpoint.
@@ -300,7 +425,7 @@ impl Session {
     pub(crate) async fn store(&mut self, source: Source) -> Result<(), RunError> {
         let run = self.run.clone();
         let id = run.world.new_id();
-        if let Some(writer) = &run.writer {
+        if let Some(writer) = run.writer()? {
             let parent = Some(self.head).filter(|head| *head != NO_HEAD);
             let head = AdvanceHead {
                 id,
@@ -333,24 +458,6 @@ impl Session {
             values: self.thread.values(&run.graph, &run.graph.0.output),
         });
     }
-
-    /// Whether a breakpoint is met by one of these tasks; tells listeners if so.
-    fn meets(&self, breakpoints: &Breakpoints, number: i64, tasks: &[Task]) -> bool {
-        if breakpoints.is_none() {
-            return false;
-        }
-        let names = tasks.iter().map(|task| task.name(&self.run.graph));
-        let nodes: Vec<Arc<str>> = names
-            .filter(|name| &***name != START && breakpoints.includes(name))
-            .cloned()
-            .collect();
-        if !nodes.is_empty() {
-            self.run.emit(number, || EventKind::Breakpoint {
-                nodes: nodes.clone(),
-            });
-        }
-        !nodes.is_empty()
-    }
 }
 
 /// The results of a step whose tasks all finished; else the ends as they are.
@@ -368,23 +475,6 @@ fn all_done(ends: Ends) -> Result<Vec<Done>, Ends> {
 /// Stands for the head of a thread without a checkpoint.
 pub(crate) const NO_HEAD: Id = Id(0);
 
-/// What was recorded of one task before.
-fn recorded(records: &[Record], path: &str) -> Recorded {
-    let mut recorded = Recorded::default();
-    for record in records.iter().filter(|record| &*record.task == path) {
-        match &record.kind {
-            RecordKind::Answered { slot, value } => {
-                recorded.answers.insert(slot.clone(), value.clone());
-            }
-            RecordKind::Call(call) => {
-                recorded.calls.insert(call.key.clone(), call.clone());
-            }
-            _ => {}
-        }
-    }
-    recorded
-}
-
 /// What is recorded of a task that ended while its step did not.
 pub(crate) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<RecordOp> {
     let put = |kind| {
@@ -393,73 +483,89 @@ pub(crate) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<Record
             kind,
         })
     };
-    let recovered = RecordOp::Remove(RecordKey {
-        task: cx.path.clone(),
-        name: "failed".to_owned(),
-    });
+    let dropped = |asked: &[Asked]| -> Vec<RecordOp> {
+        let slots = cx.dropped_questions(asked);
+        slots
+            .map(|slot| RecordOp::Remove(RecordKey::asked(&cx.path, slot)))
+            .collect()
+    };
     match end {
         TaskEnd::Done(done) => {
-            let nodes = done
-                .nodes
-                .iter()
-                .map(|ix| Target::Node(run.graph.node(*ix).name.clone()));
-            let dispatches = done.dispatches.iter().map(|(ix, input)| {
-                Target::dispatch(run.graph.node(*ix).name.clone(), input.clone())
-            });
-            let kind = RecordKind::Done {
-                writes: channel_writes(run, done),
-                targets: nodes.chain(dispatches).collect(),
-                joins: done
-                    .joins
-                    .iter()
-                    .map(|ix| run.graph.0.joins[*ix as usize].name.clone())
-                    .collect(),
-            };
-            vec![recovered, put(kind)]
+            let mut ops = dropped(&[]);
+            ops.push(put(done_record(run, done)));
+            ops
         }
         TaskEnd::Asked(asked) => {
-            let asked = asked.iter().map(|asked| {
+            let mut ops = dropped(asked);
+            ops.push(RecordOp::Remove(RecordKey::failed(&cx.path)));
+            ops.extend(asked.iter().map(|asked| {
                 put(RecordKind::Asked {
                     slot: asked.slot.clone(),
                     interrupt: asked.interrupt.clone(),
                 })
-            });
-            std::iter::once(recovered).chain(asked).collect()
+            }));
+            ops
         }
-        TaskEnd::Failed(error) => {
-            let reopened = cx.given_up().into_iter().map(|slot| {
-                let [_, answer] = RecordKey::question(&cx.path, &slot);
-                RecordOp::Remove(answer)
-            });
-            let failed = put(RecordKind::Failed(error.clone()));
-            std::iter::once(failed).chain(reopened).collect()
-        }
+        TaskEnd::ToParent(_) => Vec::new(),
+        TaskEnd::Failed(error) if stopped(run, error) => Vec::new(),
+        TaskEnd::Failed(error) => vec![put(RecordKind::Failed(error.clone()))],
     }
 }
 
-/// How a step ends that is not complete: by the first error in task order, else by questions.
-fn verdict(ends: &Ends) -> (Exit, Vec<Interrupt>) {
-    let error = ends.iter().flatten().find_map(|end| {
-        if let TaskEnd::Failed(error) = end {
-            Some(error)
-        } else {
-            None
-        }
-    });
-    if let Some(error) = error {
-        return (
-            Exit::Failed {
-                error: error.clone(),
-            },
-            Vec::new(),
-        );
+fn done_record(run: &RunCx, done: &Done) -> RecordKind {
+    let nodes = done
+        .nodes
+        .iter()
+        .map(|ix| Target::Node(run.graph.node(*ix).name.clone()));
+    let dispatches = done
+        .dispatches
+        .iter()
+        .map(|(ix, input)| Target::dispatch(run.graph.node(*ix).name.clone(), input.clone()));
+    let joins = done
+        .joins
+        .iter()
+        .map(|ix| run.graph.0.joins[*ix as usize].name.clone());
+    RecordKind::Done {
+        writes: channel_writes(run, done),
+        targets: nodes.chain(dispatches).collect(),
+        joins: joins.collect(),
     }
-    if ends.iter().any(Option::is_none) {
-        return (Exit::Cancelled, Vec::new());
-    }
+}
+
+/// Whether a task did not fail but was stopped with its run.
+fn stopped(run: &RunCx, error: &RunError) -> bool {
+    run.cancel.is_cancelled() && error.class() == ErrorClass::Canceled
+}
+
+/// How a step ends that is not complete: by the first error in task order, else by questions, else by a command for the
+/// parent graph. Questions are told in
+/// either case, for they are open.
+fn verdict(run: &RunCx, ends: &Ends) -> (Exit, Vec<Interrupt>) {
     let asked = ends.iter().flatten().flat_map(|end| match end {
-        TaskEnd::Asked(asked) => asked.iter().map(|asked| asked.interrupt.clone()).collect(),
-        _ => Vec::new(),
+        TaskEnd::Asked(asked) => asked.as_slice(),
+        _ => &[],
     });
-    (Exit::Interrupted, asked.collect())
+    let asked = asked.map(|asked| asked.interrupt.clone()).collect();
+    let errors = ends.iter().flatten().filter_map(|end| match end {
+        TaskEnd::Failed(error) => Some(error),
+        _ => None,
+    });
+    let (stops, mut failures): (Vec<&RunError>, Vec<&RunError>) =
+        errors.partition(|error| stopped(run, error));
+    let exit = match failures.drain(..).next() {
+        Some(error) => Exit::Failed {
+            error: error.clone(),
+        },
+        None if !stops.is_empty() || ends.iter().any(Option::is_none) => Exit::Cancelled,
+        // A command for the parent waits until nothing is open any more; its task then sends it again.
+        None if ends
+            .iter()
+            .flatten()
+            .any(|end| matches!(end, TaskEnd::Asked(_))) =>
+        {
+            Exit::Interrupted
+        }
+        None => Exit::Done,
+    };
+    (exit, asked)
 }

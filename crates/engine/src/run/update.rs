@@ -1,9 +1,10 @@
 //! Updates of a thread from outside, made as if a node had returned them.
 
 use super::Runner;
-use super::context::{Recorded, RunCx, StepInfo, TaskCx, start_name};
+use super::context::{RunCx, start_name};
 use super::open::load_thread;
 use super::steps::NO_HEAD;
+use super::task::{Recorded, StepInfo, TaskCx};
 use crate::checkpoint::{Scope, Source, ThreadKey};
 use crate::command::{Output, START};
 use crate::error::{Location, RunError};
@@ -68,7 +69,7 @@ impl Runner {
             listener: None,
             cancel: CancellationToken::new(),
             checkpointer: self.checkpointer.clone(),
-            writer: Some(writer.clone()),
+            writer: Some(Arc::downgrade(&writer)),
             step_limit: 1,
             max_parallel: 1,
             start_name: start_name(),
@@ -83,6 +84,7 @@ impl Runner {
             step: state.step + 1,
             remaining: 0,
             now: self.world.now(),
+            epoch: 0,
         };
         let view = StateView {
             table: self.graph.0.channels.clone(),

@@ -78,19 +78,24 @@ pub(crate) fn fold_update(
         .map(|(channel, write)| (&outside, *channel, write));
     let state = Arc::make_mut(&mut thread.state);
     let written = fold_all(graph, state, thread.effects.as_mut(), writes, false)?;
+    // What is planned stays, also a deferred node in the middle of its work; only what is new goes by the rule.
+    let planned = std::mem::take(&mut thread.next);
+    let is_planned = |node: &NodeIx| {
+        planned
+            .iter()
+            .any(|planned| matches!(planned, Planned::Node(known) if known == node))
+    };
     let mut triggers = Triggers::default();
-    for planned in std::mem::take(&mut thread.next) {
-        match planned {
-            Planned::Node(node) => triggers.nodes.push(node),
-            Planned::Dispatch(node, input) => triggers.dispatches.push((node, input)),
-            start @ Planned::Start { .. } => {
-                thread.next = vec![start];
-                return Ok(written);
-            }
-        }
-    }
-    triggers.nodes.extend(done.nodes);
+    triggers
+        .nodes
+        .extend(done.nodes.into_iter().filter(|node| !is_planned(node)));
     triggers.dispatches.extend(done.dispatches);
-    plan_next(graph, triggers, &mut thread.deferred, &mut thread.next);
+    let mut more = Vec::new();
+    if !triggers.nodes.is_empty() || !triggers.dispatches.is_empty() {
+        plan_next(graph, triggers, &mut thread.deferred, &mut more);
+    }
+    thread.next = planned;
+    thread.next.append(&mut more);
+    thread.next.sort_by_key(Planned::order);
     Ok(written)
 }

@@ -127,7 +127,8 @@ pub(super) fn count_visits(
     let effects = effects.map(|effects| effects.entry(ix).or_default());
     let mut fold = Fold::new(&mut state.slots[ix as usize], effects);
     for task in tasks {
-        if let Some(node) = task.node() {
+        // An update counts as its node's, and is no visit.
+        if let Some(node) = task.node().filter(|_| task.visits > 0) {
             fold.put(graph.node(node).name.clone(), task.visits.into());
         }
     }

@@ -89,7 +89,8 @@ pub(crate) fn resolve_target(
 /// What a node returned, with its static ways; the flag says whether a command named a target.
 ///
 /// # Errors
-/// If a channel or a target does not exist.
+/// If a channel or a target does not exist. A command for the parent graph comes as an error too, for nothing else of
+/// the task counts then.
 pub(crate) fn resolve_output(
     graph: &Graph,
     exits: &Exits,
@@ -99,15 +100,12 @@ pub(crate) fn resolve_output(
     let mut done = Done::default();
     resolve_update(graph, output.update, new_id, &mut done.writes)?;
     let mut routed = false;
-    for Command {
-        update,
-        goto,
-        scope,
-    } in output.commands
-    {
-        if scope == GraphScope::Parent {
-            return Err(NodeError::from_kind(NodeErrorKind::NoParent));
+    for command in output.commands {
+        if command.scope == GraphScope::Parent {
+            let command = Box::new(command);
+            return Err(NodeError::from_kind(NodeErrorKind::ToParent(command)));
         }
+        let Command { update, goto, .. } = command;
         resolve_update(graph, update, new_id, &mut done.writes)?;
         for target in goto {
             routed = true;

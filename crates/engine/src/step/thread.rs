@@ -206,6 +206,15 @@ pub(crate) struct AdvanceHead {
 }
 
 impl Planned {
+    /// Where it stands in run order: the start, nodes by name, dispatches as they came.
+    pub(super) fn order(&self) -> (u8, NodeIx) {
+        match self {
+            Self::Start { .. } => (0, 0),
+            Self::Node(node) => (1, *node),
+            Self::Dispatch(..) => (2, 0),
+        }
+    }
+
     pub(crate) fn named(&self, graph: &Graph) -> PlannedTask {
         match self {
             Self::Start { writes, goto } => PlannedTask::Start {

@@ -98,11 +98,13 @@ fn has_tool_calls<'b, 'v>(args: Args<'b, 'v>) -> Out<'b, 'v> {
     Ok(CowVal::owned(CelBool::from(message_has_calls(&message))))
 }
 
+/// Whether a message has calls to answer. Those that can not be read are among them: they go back to the model as
+/// errors, as long as they have the id that an answer needs.
 pub(super) fn message_has_calls(message: &Value) -> bool {
-    message
-        .get("tool_calls")
-        .and_then(Value::as_list)
-        .is_some_and(|calls| !calls.is_empty())
+    let list = |key: &str| message.get(key).and_then(Value::as_list);
+    let answerable = |call: &Value| call.get("id").and_then(Value::as_str).is_some();
+    list("tool_calls").is_some_and(|calls| !calls.is_empty())
+        || list("invalid_tool_calls").is_some_and(|calls| calls.iter().any(answerable))
 }
 
 /// Joins the text of a message: its content, or the text blocks of it.

@@ -40,7 +40,7 @@ impl Facts for CxFacts<'_> {
         let depth = cx.path().matches('/').count();
         Value::from_pairs([
             ("thread", Value::from(cx.thread().to_string())),
-            ("id", cx.run().to_string().into()),
+            ("id", cx.run_id().to_string().into()),
             ("step", cx.step().into()),
             ("visits", cx.visits().into()),
             ("now", cx.now().to_string().into()),

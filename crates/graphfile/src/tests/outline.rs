@@ -106,7 +106,7 @@ fn what_the_file_says_is_kept() {
     let outline = outline(SMALL);
     assert_eq!((outline.name.as_str(), outline.revision), ("small", 2));
     assert_eq!(outline.width, Some(2));
-    assert_eq!(outline.limits.engine_steps(), 10);
+    assert_eq!(outline.limits.max_steps, 9);
     assert_eq!(
         outline.definition.get("state").unwrap().to_json()["count"]["reduce"],
         json!("add")

@@ -4,7 +4,7 @@ use super::*;
 use tempfile::TempDir;
 use tine_engine::channel::Effect;
 use tine_engine::checkpoint::{
-    Advance, CallRecord, ChannelEffects, Record, RecordKind, RecordOp, Source,
+    Advance, CallRecord, CallState, ChannelEffects, Record, RecordKind, RecordOp, Source,
 };
 use tine_engine::{Timestamp, Value};
 
@@ -87,7 +87,8 @@ fn a_full_disk_refuses_the_write_and_loses_nothing() {
             kind: RecordKind::Call(CallRecord {
                 key: "k".into(),
                 input: 0,
-                result: Some("x".repeat(100_000).into()),
+                times: 1,
+                state: CallState::Done("x".repeat(100_000).into()),
             }),
         };
         let ops = vec![RecordOp::Put(big)];

@@ -5,8 +5,8 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use tine_engine::channel::Effect;
 use tine_engine::checkpoint::{
-    CallRecord, Checkpoint, Checkpointer, PlannedTask, Record, RecordKey, RecordKind, RecordOp,
-    Scope, Source, ThreadKey,
+    CallRecord, CallState, Checkpoint, Checkpointer, PlannedTask, Record, RecordKey, RecordKind,
+    RecordOp, Scope, Source, ThreadKey,
 };
 use tine_engine::command::{Dispatch, Op, Target, Write};
 use tine_engine::event::ChannelWrite;
@@ -226,7 +226,8 @@ async fn records_keep_their_order(store: &dyn Checkpointer) {
         kind: RecordKind::Call(CallRecord {
             key: key.into(),
             input: u64::MAX,
-            result: result.map(Into::into),
+            times: 1,
+            state: result.map_or(CallState::Started, |result| CallState::Done(result.into())),
         }),
     };
     let key = |record: Record| RecordOp::Remove(record.key());
@@ -264,6 +265,7 @@ async fn records_of_every_kind_come_back(store: &dyn Checkpointer) {
     let first = advance(1, None, &[]);
     writer.advance(&scope.namespace, first).await.unwrap();
     let slot = |call: &str| Slot {
+        epoch: 0,
         call: call.into(),
         ordinal: 3,
     };
@@ -298,7 +300,8 @@ async fn records_of_every_kind_come_back(store: &dyn Checkpointer) {
         RecordKind::Call(CallRecord {
             key: "k".into(),
             input: 1,
-            result: Some(Value::Null),
+            times: 1,
+            state: CallState::Done(Value::Null),
         }),
         RecordKind::Command {
             id: Id(5),

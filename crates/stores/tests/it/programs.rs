@@ -5,7 +5,7 @@ use tine_engine::MemoryCheckpointer;
 use tine_engine::Value;
 use tine_engine::channel::Effect;
 use tine_engine::checkpoint::{
-    CallRecord, Checkpoint, Checkpointer, Record, RecordKind, RecordOp, Scope, ThreadKey,
+    CallRecord, CallState, Checkpoint, Checkpointer, Record, RecordKind, RecordOp, Scope, ThreadKey,
 };
 use tine_engine::value::Map;
 use tine_engine::world::Id;
@@ -112,7 +112,11 @@ impl Dice {
             kind: RecordKind::Call(CallRecord {
                 key: self.below(4).to_string().into(),
                 input: self.next(),
-                result: self.one_in(2).then(|| self.value(1)),
+                times: 1,
+                state: match self.one_in(2) {
+                    true => CallState::Done(self.value(1)),
+                    false => CallState::Started,
+                },
             }),
         }
     }
