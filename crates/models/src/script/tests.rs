@@ -166,6 +166,14 @@ fn a_string_that_is_one_expression_keeps_its_type() {
         r#"1:  t {"a":"3","b":"}} {{"}"#,
     );
     check(
+        &call("{a: '{{ \"%} {% #}\" }}', b: '{{ [n,\n n] }}'}"),
+        r##"1:  t {"a":"%} {% #}","b":[3,3]}"##,
+    );
+    check(
+        "let: {value: 1, more: '{{ value + 1 }}'}\nrules: [{tool_calls: [{name: t, args: {a: '{{ value + more }}'}}]}]",
+        r#"1:  t {"a":3}"#,
+    );
+    check(
         &call("{a: [1.5, null, {b: '{{ n }}'}], c: x}"),
         r#"1:  t {"a":[1.5,null,{"b":3}],"c":"x"}"#,
     );
@@ -228,6 +236,7 @@ fn a_mistake_names_its_place() {
         "rules: [{tool_calls: [{name: t, args: {deep: [{q: '{{ messages[99] }}'}]}}]}]",
         "rules: [{tool_calls: [{name: t, args: [1]}]}]",
         "rules: [{content: '{{ user_text | sluk }}'}]",
+        "rules: [{content: '{{ debug() }}'}]",
         "rules: [{content: '{{ user_text | strip_prefixes(1) }}'}]",
         "rules: [{content: '{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}'}]",
     ] {
@@ -249,6 +258,7 @@ fn a_mistake_names_its_place() {
     error: script s.yaml, rule 1, tool_calls[0].args.deep[0].q: `messages[99]` is undefined
     error: script s.yaml, rule 1, tool_calls[0].args: arguments are a map, not a list
     error: script s.yaml, rule 1, content: unknown filter: filter sluk is unknown
+    error: script s.yaml, rule 1, content: there is no `debug` here
     error: script s.yaml, rule 1, content: invalid operation: not iterable
     error: script s.yaml, rule 1, content: engine ran out of fuel
     ");
