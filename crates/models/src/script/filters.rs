@@ -1,6 +1,7 @@
 //! Filters and tests that minijinja does not have, for taking a topic out of a request and naming a file by it.
 
 use minijinja::Environment;
+use tine_engine::text::is_cjk;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The most characters of a slug; with three bytes each, a file name still has room for more.
@@ -162,12 +163,6 @@ fn match_at_end(text: &str, phrase: &str) -> Option<usize> {
 /// Whether words that are written with spaces between them go on over this character.
 fn is_in_word(c: char) -> bool {
     (c.is_alphanumeric() && !is_cjk(c)) || matches!(c, '-' | '_' | '\'' | '’')
-}
-
-pub(crate) fn is_cjk(c: char) -> bool {
-    matches!(c,
-        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
-        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
 /// Takes space and the marks that end or join sentences off both ends. A full stop in front stays: `.NET`.

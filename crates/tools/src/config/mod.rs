@@ -229,7 +229,7 @@ impl Config {
             return Err(ConfigError::UnknownSection {
                 place,
                 name: name.to_owned(),
-                nearest: crate::nearest::nearest(name, sections::known()).map(str::to_owned),
+                nearest: tine_engine::text::nearest(name, sections::known()).map(str::to_owned),
             });
         }
         if name == "config_version" {
@@ -376,7 +376,7 @@ fn note_on(section: &str, key: &str, place: &Place) -> Option<String> {
     if known.contains(&key) {
         return None;
     }
-    let near = did_you_mean(crate::nearest::nearest(key, known.iter().copied()));
+    let near = did_you_mean(tine_engine::text::nearest(key, known.iter().copied()));
     Some(format!(
         "{place}: `{key}` of {section} has no effect: tine does not support it yet{near}"
     ))

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Config, ConfigError, Place, SETTING_SECTIONS, Settings, sections, yaml};
-use crate::nearest::nearest;
+use tine_engine::text::nearest;
 
 impl Config {
     /// Sets one value on top of the file: `tools.web_search.path`,

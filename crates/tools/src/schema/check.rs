@@ -390,7 +390,7 @@ fn expected_kinds(kinds: &[&str]) -> String {
 }
 
 fn unknown<'k>(key: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
-    let nearest = crate::nearest::nearest(key, known.clone());
+    let nearest = tine_engine::text::nearest(key, known.clone());
     let mut known: Vec<&str> = known.collect();
     known.sort_unstable();
     match nearest {

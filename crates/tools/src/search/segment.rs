@@ -5,6 +5,8 @@
 //! words have two. So text is cut here before it is indexed: each run of
 //! Chinese, Japanese or Korean gives its single characters and its pairs.
 
+use tine_engine::text::is_cjk;
+
 /// Words that hold a sentence together. They are left out of a query, unless
 /// it has no others.
 const FILLER_ENGLISH: &[&str] = &[
@@ -163,18 +165,6 @@ pub(super) fn fold(text: &str) -> String {
 pub(super) fn is_cjk_or_mark(c: char) -> bool {
     is_cjk(c)
         || matches!(c, '\u{3000}'..='\u{303F}' | '\u{FF00}'..='\u{FF0F}' | '\u{FF1A}'..='\u{FF1F}')
-}
-
-pub(super) fn is_cjk(c: char) -> bool {
-    matches!(
-        c,
-        '\u{3400}'..='\u{4DBF}'
-            | '\u{4E00}'..='\u{9FFF}'
-            | '\u{F900}'..='\u{FAFF}'
-            | '\u{20000}'..='\u{3FFFF}'
-            | '\u{3041}'..='\u{30FF}'
-            | '\u{AC00}'..='\u{D7AF}'
-    )
 }
 
 fn narrow(c: char) -> char {

@@ -1,4 +1,6 @@
-use super::segment::{MOST_TERMS, fold, is_cjk};
+use tine_engine::text::is_cjk;
+
+use super::segment::{MOST_TERMS, fold};
 
 /// How long a snippet may be, in characters.
 const LONGEST: usize = 240;
