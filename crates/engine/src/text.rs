@@ -1,21 +1,26 @@
 //! What several crates need to know about words, so that they agree on it.
 
+use std::cmp::Reverse;
+
 /// Finds the known name that a mistyped one most likely stands for.
 ///
 /// Names are compared without regard to case; a name of which more than a third differs is no suggestion. Of equally
-/// near names the first in alphabetical order is given.
+/// near names the one with the longest common beginning is given, then the first in alphabetical order.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let most = (name.chars().count() / 3).max(1);
     known
         .into_iter()
         .map(|candidate| {
-            let distance = strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
-            (distance, candidate)
+            let folded = candidate.to_lowercase();
+            let common = lower.chars().zip(folded.chars());
+            let common = common.take_while(|(a, b)| a == b).count();
+            let distance = strsim::damerau_levenshtein(&lower, &folded);
+            (distance, Reverse(common), candidate)
         })
-        .filter(|(distance, _)| *distance <= most)
+        .filter(|(distance, ..)| *distance <= most)
         .min()
-        .map(|(_, candidate)| candidate)
+        .map(|(.., candidate)| candidate)
 }
 
 /// Whether a character belongs to a script that is written without spaces between words: Chinese, Japanese, Korean.
@@ -41,7 +46,8 @@ mod tests {
         check("l", Some("ls"));
         check("file", None);
         check("", None);
-        assert_eq!(nearest("bat", ["cat", "bar"]), Some("bar"));
+        assert_eq!(nearest("stat", ["start", "state"]), Some("state"));
+        assert_eq!(nearest("bat", ["bay", "bar"]), Some("bar"));
     }
 
     #[test]
