@@ -71,7 +71,7 @@ impl<'a> Term<'a> {
         folded.match_indices(self.text).any(|(at, found)| {
             let before = folded[..at].chars().next_back();
             let after = folded[at + found.len()..].chars().next();
-            self.cjk || !in_word(before) && !(self.whole && in_word(after))
+            self.cjk || !(in_word(before) || self.whole && in_word(after))
         })
     }
 }
