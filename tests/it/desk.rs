@@ -98,7 +98,7 @@ impl Bench {
 
     pub(crate) async fn invoke(&self, input: Input, options: RunOptions) -> Outcome {
         let options = RunOptions {
-            step_limit: self.graph.outline.limits.engine_steps(),
+            max_steps: Some(u64::from(self.graph.outline.limits.max_steps)),
             ..options
         };
         self.runner

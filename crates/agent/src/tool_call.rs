@@ -5,8 +5,10 @@ use crate::events;
 use crate::middleware::{Middleware, ToolNext, ToolReply, ToolRequest};
 use crate::output;
 use crate::start::Start;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use tine_engine::message::ToolCall;
+use tine_engine::checkpoint::CallState;
+use tine_engine::message::{Message, ToolCall};
 use tine_engine::run::{Call, Effects};
 use tine_engine::{NodeCx, NodeError, Value, from_value, to_value};
 use tine_graphfile::{NodeInfo, Routes};
@@ -71,7 +73,7 @@ impl Caller {
         }
     }
 
-    /// Looks a call up in the journal. Its identity is its id with its name and arguments.
+    /// Looks a call up in the journal.
     ///
     /// # Errors
     /// If nobody knows whether the call took place, until that question is answered.
@@ -82,17 +84,7 @@ impl Caller {
         call: ToolCall,
         ordinal: usize,
     ) -> Result<Planned<'_>, NodeError> {
-        let input = Value::from_pairs([
-            ("name", Value::Text(call.name.clone())),
-            ("args", call.args.clone()),
-        ]);
-        // Some models give several calls of one message the same id.
-        let key = if ordinal == 0 {
-            call.id.to_string()
-        } else {
-            format!("{}#{ordinal}", call.id)
-        };
-        let journal = Call::new(key, &input).keyed_by_input();
+        let journal = journal(&call, ordinal);
         // Only effectful calls are started, so a start is a question, whatever these arguments would do: the chain may
         // have changed them on the way to the tool.
         let known = match cx.known_result(&journal, Effects::Effectful).await? {
@@ -202,6 +194,55 @@ impl Caller {
             }))
             .with_blocking(self.agent.blocking)
     }
+}
+
+/// The calls of a message, each with how many of the same id stand before it: some models give several one id.
+pub(crate) fn numbered(message: &Message) -> Vec<(ToolCall, usize)> {
+    let mut seen: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    let number = |call: &ToolCall| {
+        let before = seen.entry(call.id.clone()).or_default();
+        *before += 1;
+        (call.clone(), *before - 1)
+    };
+    message.tool_calls.iter().map(number).collect()
+}
+
+/// The entry of a call in the journal. Its identity is its id with its name and arguments.
+fn journal(call: &ToolCall, ordinal: usize) -> Call {
+    let input = Value::from_pairs([
+        ("name", Value::Text(call.name.clone())),
+        ("args", call.args.clone()),
+    ]);
+    let key = match ordinal {
+        0 => call.id.to_string(),
+        ordinal => format!("{}#{ordinal}", call.id),
+    };
+    Call::new(key, &input).keyed_by_input()
+}
+
+/// What is left of a call that a new message of the user takes the place of.
+pub(crate) fn left_of(
+    cx: &NodeCx,
+    call: &ToolCall,
+    ordinal: usize,
+) -> Result<ToolReply, NodeError> {
+    Ok(match cx.recorded(&journal(call, ordinal)) {
+        Some(CallState::Done(stored)) if stored.is_null() => skipped(),
+        Some(CallState::Done(stored)) => {
+            let reply: ToolReply = from_value(&stored)?;
+            match reply.output.reply() {
+                Some(_) => reply,
+                // It was left to the graph to answer, which will not come to it any more.
+                None => ToolReply::error("Cancelled: the user went on with another message."),
+            }
+        }
+        Some(CallState::Started) => ToolReply::error(
+            "Cancelled: the user went on with another message. This call had begun, and it is not known whether it took place.",
+        ),
+        Some(CallState::Idle) | None => ToolReply::error(
+            "Cancelled: the user went on with another message before this call was made.",
+        ),
+    })
 }
 
 /// Why a call gave no reply.

@@ -4,17 +4,15 @@ use crate::agent::Agent;
 use crate::middleware::{Clarification, Middleware, ToolReply};
 use crate::model_node::last_message;
 use crate::output;
-use crate::tool_call::{CallError, Caller, Planned};
+use crate::tool_call::{CallError, Caller, Planned, left_of, numbered};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tine_engine::message::{InvalidToolCall, Message, Role, ToolCall};
 use tine_engine::{ErrorClass, Node, NodeCx, NodeError, Output, Update, Value};
 use tine_graphfile::ToolsSpec;
-use tine_tools::ToolOutput;
-use tine_tools::assemble::Toolbox;
+use tine_tools::assemble::{BoundTool, Toolbox};
 use tokio::sync::RwLock;
 
 pub(crate) struct ToolsNode {
@@ -70,35 +68,30 @@ impl ToolsNode {
 #[async_trait]
 impl Node for ToolsNode {
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
-        let Some(message) =
-            last_message(&cx, &self.spec.from)?.filter(|message| message.role == Role::Ai)
-        else {
+        let Some(message) = self.calling(&cx)? else {
             return Ok(Output::default());
         };
         // One handle for all calls of the message, so that they see each other's locks.
         let folders = self.caller.agent.folders.of(cx.thread())?;
         let mut asked = false;
         let mut planned = Vec::new();
-        let mut seen: BTreeMap<Arc<str>, usize> = BTreeMap::new();
-        for call in &message.tool_calls {
-            let ordinal = seen.entry(call.id.clone()).or_default();
-            match self
-                .caller
-                .plan(&cx, &folders, call.clone(), *ordinal)
-                .await
-            {
+        for (call, ordinal) in numbered(&message) {
+            match self.caller.plan(&cx, &folders, call, ordinal).await {
                 Ok(call) => planned.push(call),
                 Err(error) if error.is_interrupt() => asked = true,
                 Err(error) => return Err(error),
             }
-            *ordinal += 1;
         }
         self.caller.start(&cx, &mut planned).await?;
         let made = self.make_all(&cx, &planned).await;
         let mut done = Vec::new();
         for (planned, reply) in planned.iter().zip(made) {
             match reply {
-                Ok(reply) => done.push((planned, reply)),
+                Ok(reply) => done.push(Made {
+                    call: &planned.request.call,
+                    tool: planned.request.tool,
+                    reply,
+                }),
                 Err(CallError::Interrupted) => asked = true,
                 Err(CallError::Cancelled) => {
                     return Err(NodeError::new(
@@ -117,29 +110,58 @@ impl Node for ToolsNode {
             return Err(NodeError::interrupted());
         }
         ask_once(&mut done);
-        self.write(&cx, &message, done)
+        self.output(&cx, &message, done)
+    }
+
+    /// Answers every call of the message: with its result if it was made, else as cancelled.
+    async fn abandon(&self, cx: NodeCx) -> Result<Update, NodeError> {
+        let Some(message) = self.calling(&cx)? else {
+            return Ok(Update::new());
+        };
+        let calls = numbered(&message);
+        let mut left = Vec::new();
+        for (call, ordinal) in &calls {
+            left.push(Made {
+                tool: self.caller.tools.get(&call.name),
+                reply: left_of(&cx, call, *ordinal)?,
+                call,
+            });
+        }
+        let output = self.output(&cx, &message, left)?;
+        let commands = output.commands.into_iter();
+        // Where its tools would have gone does not count any more.
+        Ok(commands.fold(output.update, |update, command| update.and(command.update)))
     }
 }
 
+/// A call and what it came to.
+struct Made<'a> {
+    call: &'a ToolCall,
+    tool: Option<&'a BoundTool>,
+    reply: ToolReply,
+}
+
 impl ToolsNode {
+    /// The message whose calls are to be made, if the last one calls.
+    fn calling(&self, cx: &NodeCx) -> Result<Option<Message>, NodeError> {
+        let last = last_message(cx, &self.spec.from)?;
+        Ok(last.filter(|message| message.role == Role::Ai))
+    }
+
     /// The results as writes and targets, in the order of the calls.
-    fn write(
+    fn output(
         &self,
         cx: &NodeCx,
         message: &Message,
-        done: Vec<(&Planned<'_>, ToolReply)>,
+        made: Vec<Made<'_>>,
     ) -> Result<Output, NodeError> {
         let mut messages: Vec<Value> = Vec::new();
         let mut commands = Vec::new();
-        for (planned, reply) in done {
-            messages.extend(output::message(&planned.request.call, &reply, cx.new_id())?);
-            if let Some(tool) = planned.request.tool {
-                commands.extend(output::command(
-                    cx.node(),
-                    tool,
-                    &self.spec.info.routes,
-                    reply.output,
-                )?);
+        for Made { call, tool, reply } in made {
+            messages.extend(output::message(call, &reply, cx.new_id())?);
+            if let Some(tool) = tool {
+                let routes = &self.spec.info.routes;
+                commands.extend(output::command(cx.node(), tool, routes, reply.output)?);
             }
         }
         for call in &message.invalid_tool_calls {
@@ -158,15 +180,15 @@ impl ToolsNode {
 
 /// Leaves one question of a message to the graph, which asks one at a time and has one place for it. Asking does
 /// nothing but that, so the model can ask the others again.
-fn ask_once(done: &mut [(&Planned<'_>, ToolReply)]) {
-    let is_left = |(planned, reply): &&mut (&Planned<'_>, ToolReply)| {
-        let unanswered =
-            matches!(&reply.output, ToolOutput::Command(command) if command.reply.is_none());
-        let tool = planned.request.tool;
-        unanswered && tool.is_some_and(|tool| Clarification::is_it(tool.id()))
+fn ask_once(made: &mut [Made<'_>]) {
+    let is_left = |made: &&mut Made<'_>| {
+        let asks = made
+            .tool
+            .is_some_and(|tool| Clarification::is_it(tool.id()));
+        asks && made.reply.output.reply().is_none()
     };
-    for (_, reply) in done.iter_mut().filter(is_left).skip(1) {
-        *reply = ToolReply::error(
+    for made in made.iter_mut().filter(is_left).skip(1) {
+        made.reply = ToolReply::error(
             "One question at a time: the user is asked another one first. Ask again after the answer.",
         );
     }

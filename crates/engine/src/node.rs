@@ -23,8 +23,8 @@ pub trait Node: Send + Sync + 'static {
     /// If the node fails; its writes are then lost, and it may be tried again.
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError>;
 
-    /// Says what remains of a task that new input takes the place of, in the middle of its work: writes that are folded
-    /// before the input is. Asked only of tasks that made journaled calls; [`NodeCx::recorded`] tells how these stand.
+    /// Says what remains of a task that was planned and that new input takes the place of: writes that are folded before
+    /// the input is. [`NodeCx::recorded`] tells how its journaled calls stand.
     ///
     /// # Errors
     /// If it can not say; the input is then refused.

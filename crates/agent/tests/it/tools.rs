@@ -245,6 +245,25 @@ async fn a_graph_that_asks_is_left_one_question_of_a_message() {
 }
 
 #[tokio::test]
+async fn new_input_keeps_what_open_calls_came_to() {
+    let calls = vec![ask("which?"), call("effect", &json!({"say": "sent"}))];
+    let lines = vec![Say::Calls(calls), Say::Text("done")];
+    let bench = Bench::new(&react("", ""), lines);
+    assert_eq!(bench.send("go").await.exit, Exit::Interrupted);
+    let outcome = bench.send("never mind").await;
+    assert_eq!(outcome.exit, Exit::Done);
+    assert_eq!(bench.log(), ["sent begins", "sent ends"]);
+    insta::assert_snapshot!(conversation(&outcome), @"
+    Human: go
+    Ai calls ask_clarification, effect
+    Tool Error: Cancelled: the user went on with another message before this call was made.
+    Tool Success: sent
+    Human: never mind
+    Ai: done
+    ");
+}
+
+#[tokio::test]
 async fn new_input_that_abandons_a_call_says_that_nobody_knows() {
     let calls = vec![call("effect", &json!({"say": "sent", "millis": 10}))];
     let bench = Bench::new(&react("", ""), vec![Say::Calls(calls), Say::Text("done")]);
@@ -256,7 +275,7 @@ async fn new_input_that_abandons_a_call_says_that_nobody_knows() {
     insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
     go
 
-    The result of this call was never recorded, so it is unknown whether the call took place. Assume neither; find out before you rely on it or make the call again.
+    Cancelled: the user went on with another message. This call had begun, and it is not known whether it took place.
     what did you do?
     ");
 }

@@ -109,13 +109,17 @@ async fn begin(
     let empty = || RunError::EmptyInput {
         thread: thread.as_str().into(),
     };
+    // A start tells listeners of itself.
+    let mut starts = false;
     match input {
         Input::New(update) => {
+            starts = true;
             let writes = input_writes(&graph, update, policy)?;
             abandon_open(&mut session).await?;
             start(&mut session, writes, Vec::new()).await?;
         }
         Input::Command(command) if !exists && command.resume.is_none() => {
+            starts = true;
             check_command(&graph, &command)?;
             start(&mut session, writes_of(command.update), command.goto).await?;
         }
@@ -137,8 +141,10 @@ async fn begin(
         }
         Input::Command(command) => take_command(&mut session, command).await?,
     }
-    session.goes_on = !matches!(session.thread.next.as_slice(), [Planned::Start { .. }]);
-    announce(&session);
+    session.goes_on = !starts;
+    if !starts {
+        announce(&session);
+    }
     Ok(session.steps().await)
 }
 
@@ -165,22 +171,26 @@ async fn start(
     }
     thread.next = vec![Planned::Start { writes, goto }];
     thread.step += 1;
-    session.store(Source::Input).await
+    announce(session);
+    let stored = session.store(Source::Input).await;
+    if let Err(error) = &stored {
+        let exit = Exit::Failed {
+            error: error.clone(),
+        };
+        let step = session.thread.step;
+        session.run.emit(step, || EventKind::Ended { exit });
+    }
+    stored
 }
 
-/// Lets open tasks that made journaled calls say what remains of them, before new input takes their place.
+/// Lets open tasks say what remains of them, before new input takes their place.
 async fn abandon_open(session: &mut Session) -> Result<(), RunError> {
     let graph = session.run.graph.clone();
-    if session.records.is_empty() {
-        return Ok(());
-    }
     let (view, info) = (session.view(), session.step_info(session.thread.step + 1));
     let mut left = Update::new();
     for task in plan(&graph, &session.thread)? {
         let recorded = Recorded::of(&session.records, &task.path);
-        let Some(node) = task.node().filter(|_| recorded.has_calls()) else {
-            continue;
-        };
+        let Some(node) = task.node() else { continue };
         let cx = NodeCx {
             task: Arc::new(TaskCx::new(&session.run, &view, info, &task, recorded)),
             overlay: None,

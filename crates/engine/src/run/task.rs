@@ -79,11 +79,6 @@ impl Recorded {
             .retain(|slot| !recorded.answers.contains_key(slot));
         recorded
     }
-
-    /// Whether a journaled call is among it.
-    pub(crate) fn has_calls(&self) -> bool {
-        !self.calls.is_empty()
-    }
 }
 
 /// What the tasks of one step have in common.

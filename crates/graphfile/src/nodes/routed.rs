@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tine_engine::command::GraphScope;
-use tine_engine::{ErrorClass, Node, NodeCx, NodeError, Output, Target};
+use tine_engine::run::Subgraph;
+use tine_engine::{ErrorClass, Node, NodeCx, NodeError, Output, Target, Update};
 
 use crate::host::Routes;
 
@@ -27,6 +28,18 @@ impl Node for Routed {
             }
         }
         Ok(output)
+    }
+
+    async fn abandon(&self, cx: NodeCx) -> Result<Update, NodeError> {
+        let id = Arc::clone(cx.node());
+        let update = self.node.abandon(cx).await?;
+        let output = Output::from(update);
+        self.check_writes(&id, &output)?;
+        Ok(output.update)
+    }
+
+    fn subgraph(&self) -> Option<&Subgraph> {
+        self.node.subgraph()
     }
 }
 
