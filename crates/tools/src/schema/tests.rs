@@ -179,7 +179,8 @@ fn null_is_left_out_only_where_the_schema_forbids_it() {
     ];
     let nulls = names.iter().map(|name| ((*name).to_owned(), Value::Null));
     let kept = schema.check("t", Value::Object(nulls.collect())).unwrap();
-    let kept: Vec<&str> = kept.keys().map(String::as_str).collect();
+    let mut kept: Vec<&str> = kept.keys().map(String::as_str).collect();
+    kept.sort_unstable();
     assert_eq!(kept, ["any", "choice", "one", "ref"]);
 }
 
