@@ -73,7 +73,7 @@ fn refused(graph: &Graph, error: &NodeError) -> RunError {
         },
         _ => RunError::InvalidUpdate {
             location: nowhere(graph),
-            message: format!("the command {error}"),
+            message: format!("command: {error}"),
         },
     }
 }

@@ -1,10 +1,11 @@
 //! What answers are taken, and which are refused.
 
-use crate::scene::{Scene, answer, nothing};
+use crate::scene::{Count, Scene, answer, nothing};
 use serde_json::json;
 use tine_engine::channel::append;
 use tine_engine::{
-    Command, Graph, Input, NodeCx, NodeError, Outcome, Resume, RunError, START, Update, Value,
+    Command, ErrorClass, Graph, Input, NodeCx, NodeError, Outcome, Resume, RunError, START, Update,
+    Value,
 };
 
 /// `one` and `two` ask side by side; `one` asks once more, in the next step, when it is told `again`.
@@ -156,4 +157,54 @@ fn an_answer_where_nothing_is_asked_runs_nothing() {
     scene.transcript();
     insta::assert_snapshot!(told(scene.invoke(answer(1))), @r#"done, 0 answered, 0 open, {"x":["a","a"]}"#);
     assert_eq!(scene.transcript(), "");
+}
+
+#[test]
+fn a_question_that_its_task_no_longer_asks_is_not_open() {
+    let asked = Count::default();
+    let mut graph = Graph::builder("asking");
+    graph.channel("x", append::<Value>());
+    graph.node("once", move |cx: NodeCx| {
+        let asked = asked.clone();
+        async move {
+            if asked.up() == 1 {
+                cx.interrupt("once")?;
+            }
+            Ok::<_, NodeError>(())
+        }
+    });
+    graph.node("always", |cx: NodeCx| async move {
+        let answer = cx.interrupt("always")?;
+        Ok::<_, NodeError>(Update::new().set("x", answer))
+    });
+    graph.edge(START, "once").edge(START, "always");
+    let scene = Scene::new(graph.build().unwrap());
+    assert_eq!(scene.invoke(nothing()).unwrap().interrupts.len(), 2);
+    let again = scene.invoke(Input::Continue).unwrap();
+    assert_eq!(again.interrupts[0].payload, Value::from("always"));
+    assert_eq!(scene.state().interrupts, again.interrupts);
+    // So an answer needs no id.
+    assert_eq!(
+        told(scene.invoke(answer("yes"))),
+        r#"done, 1 answered, 0 open, {"x":["yes"]}"#
+    );
+}
+
+#[test]
+fn questions_are_told_though_a_sibling_failed() {
+    let mut graph = Graph::builder("asking");
+    graph.channel("x", append::<Value>());
+    graph.node("fails", |_: NodeCx| async {
+        Err::<(), _>(NodeError::new(ErrorClass::Internal, "no"))
+    });
+    graph.node("asks", |cx: NodeCx| async move {
+        cx.interrupt("well?")?;
+        Ok::<_, NodeError>(())
+    });
+    graph.edge(START, "fails").edge(START, "asks");
+    let scene = Scene::new(graph.build().unwrap());
+    let outcome = scene.invoke(nothing()).unwrap();
+    assert_eq!(outcome.exit.name(), "failed");
+    assert_eq!(outcome.interrupts.len(), 1);
+    assert_eq!(scene.state().interrupts, outcome.interrupts);
 }

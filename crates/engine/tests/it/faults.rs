@@ -1,13 +1,13 @@
 //! What goes wrong in nodes, and what is left of the thread.
 
-use crate::scene::{Scene, block_on, nothing, pause, thread};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::scene::{Count, Scene, answer, block_on, nothing, pause, thread};
+use crate::store::Unsteady;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tine_engine::channel::{append, last};
+use tine_engine::channel::{Fold, ReduceError, append, custom, last};
 use tine_engine::{
-    ErrorClass, Graph, GraphBuilder, Input, MemoryCheckpointer, NodeCx, NodeError, RetryPolicy,
-    RunOptions, Runner, START, SimWorld, Update, Value,
+    ErrorClass, Event, EventKind, Graph, GraphBuilder, Input, MemoryCheckpointer, NodeCx,
+    NodeError, Reducer, RetryPolicy, RunOptions, Runner, START, SimWorld, Update, Value,
 };
 
 fn graph(build: impl FnOnce(&mut GraphBuilder)) -> Graph {
@@ -24,6 +24,7 @@ fn check(graph: Graph) -> String {
     let outcome = scene.invoke(nothing()).unwrap();
     let error = outcome.exit.error().unwrap();
     let state = scene.state();
+    assert_eq!(outcome.values, state.values);
     let next: Vec<String> = state
         .next
         .iter()
@@ -128,6 +129,145 @@ fn a_reducer_says_what_it_wants() {
 }
 
 #[test]
+fn a_refused_write_leaves_nothing_of_its_step() {
+    let graph = graph(|graph| {
+        graph.node("good", writes("x", "good"));
+        graph.node("refused", |_: NodeCx| async {
+            Ok::<_, NodeError>(Update::new().set("x", Value::Null))
+        });
+        graph.edge(START, "good").edge(START, "refused");
+    });
+    insta::assert_snapshot!(check(graph), @r#"
+    reducer: channel `x` by `refused` could not be written: `append` takes an item or a list of them, and got null
+    {"x":[]} at step 0, next good (failed), refused (failed)
+    "#);
+}
+
+/// A reducer of the user's own, with a mistake in it.
+#[derive(Debug)]
+struct Broken;
+
+impl Reducer for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+    fn fold(&self, _: &mut Fold<'_>, _: &Value) -> Result<(), ReduceError> {
+        assert!(std::hint::black_box(false), "out of luck");
+        Ok(())
+    }
+}
+
+#[test]
+fn a_reducer_that_panics_is_an_error() {
+    let graph = graph(|graph| {
+        graph.channel("broken", custom::<Value>(Broken));
+        graph.node("a", writes("broken", "x"));
+        graph.edge(START, "a");
+    });
+    insta::assert_snapshot!(check(graph), @r#"
+    invalid_update: a reducer panicked: out of luck
+    {"x":[]} at step 0, next a (failed)
+    "#);
+}
+
+#[test]
+fn results_that_conflict_do_not_hide_the_thread_while_a_question_is_open() {
+    let graph = graph(|graph| {
+        graph.node("left", writes("y", "l"));
+        graph.node("right", writes("y", "r"));
+        graph.node("ask", |cx: NodeCx| async move {
+            cx.interrupt("well?")?;
+            Ok::<_, NodeError>(())
+        });
+        graph
+            .edge(START, "left")
+            .edge(START, "right")
+            .edge(START, "ask");
+    });
+    let scene = Scene::new(graph);
+    let asked = scene.invoke(nothing()).unwrap();
+    assert_eq!(asked.exit.name(), "interrupted");
+    // What the two wrote is no state, so the thread is shown as it was before.
+    let state = scene.state();
+    assert_eq!(state.interrupts, asked.interrupts);
+    assert_eq!(Value::from(state.values).to_canonical(), r#"{"x":[]}"#);
+    let failed = scene.invoke(answer("go on")).unwrap();
+    assert_eq!(failed.exit.error().unwrap().code(), "concurrent_update");
+}
+
+#[test]
+fn a_finished_task_that_does_not_fit_the_graph_any_more_is_not_run_again() {
+    let runs = Count::default();
+    let build = |channel: &'static str| {
+        let runs = runs.clone();
+        let finishes = move |_: NodeCx| {
+            runs.up();
+            async move { Ok::<_, NodeError>(Update::new().set(channel, "v")) }
+        };
+        graph(|graph| {
+            graph.channel(channel, last::<String>());
+            graph.node("finishes", finishes);
+            graph.node("asks", |cx: NodeCx| async move {
+                cx.interrupt("well?")?;
+                Ok::<_, NodeError>(())
+            });
+            graph.edge(START, "finishes").edge(START, "asks");
+        })
+    };
+    let store = Arc::new(MemoryCheckpointer::new());
+    Scene::over(build("old"), store.clone())
+        .invoke(nothing())
+        .unwrap();
+    let outcome = Scene::over(build("new"), store).invoke(answer("go on"));
+    insta::assert_snapshot!(outcome.unwrap().exit.error().unwrap(), @"the stored thread does not fit graph `g`: node `finishes` finished and wrote `old`, which the graph does not have");
+    assert_eq!(runs.get(), 1);
+}
+
+/// What listeners hear of the beginning and the end of a run, if the store is full from the beginning, or from the
+/// first task on.
+fn heard(full_at_once: bool) -> (Vec<&'static str>, String) {
+    let store = Unsteady::default();
+    let disk = store.clone();
+    let graph = graph(|graph| {
+        graph.node("fills", move |_: NodeCx| {
+            disk.fill();
+            async { Ok::<_, NodeError>(()) }
+        });
+        graph.edge(START, "fills");
+    });
+    if full_at_once {
+        store.fill();
+    }
+    let heard: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let hears = heard.clone();
+    let options = RunOptions {
+        listener: Some(Arc::new(move |event: &Event| match event.kind {
+            EventKind::Started { .. } => hears.lock().unwrap().push("started"),
+            EventKind::Ended { .. } => hears.lock().unwrap().push("ended"),
+            _ => {}
+        })),
+        ..RunOptions::default()
+    };
+    let runner = Runner::new(graph, SimWorld::new(0)).with_checkpointer(Arc::new(store));
+    let outcome = block_on(runner.invoke(&thread(), nothing(), options));
+    let told = outcome.map_or_else(
+        |error| format!("refused: {error}"),
+        |outcome| format!("failed: {}", outcome.exit.error().unwrap()),
+    );
+    (std::mem::take(&mut *heard.lock().unwrap()), told)
+}
+
+#[test]
+fn a_run_that_started_ends_though_its_store_breaks() {
+    let (events, told) = heard(true);
+    assert!(events.is_empty());
+    insta::assert_snapshot!(told, @"refused: the thread could not be stored or read: disk: full");
+    let (events, told) = heard(false);
+    assert_eq!(events, ["started", "ended"]);
+    insta::assert_snapshot!(told, @"failed: the thread could not be stored or read: disk: full");
+}
+
+#[test]
 fn an_unknown_channel_is_an_error_that_lists_the_known() {
     let graph = graph(|graph| {
         graph.node("a", writes("z", "lost"));
@@ -141,7 +281,7 @@ fn an_unknown_channel_is_an_error_that_lists_the_known() {
 
 #[test]
 fn a_retried_node_waits_and_then_goes_on() {
-    let tries = Arc::new(AtomicU32::new(0));
+    let tries = Count::default();
     let counted = tries.clone();
     let graph = graph(|graph| {
         let policy = RetryPolicy {
@@ -151,9 +291,9 @@ fn a_retried_node_waits_and_then_goes_on() {
         };
         graph
             .node("flaky", move |cx: NodeCx| {
-                let attempt = counted.fetch_add(1, Ordering::Relaxed) + 1;
+                let attempt = counted.up();
                 async move {
-                    assert_eq!(attempt, cx.attempt());
+                    assert_eq!(attempt, u64::from(cx.attempt()));
                     if attempt < 3 {
                         return Err(NodeError::new(ErrorClass::Transport, "broke off"));
                     }
@@ -166,7 +306,7 @@ fn a_retried_node_waits_and_then_goes_on() {
     let scene = Scene::new(graph);
     let outcome = scene.invoke(nothing()).unwrap();
     assert_eq!(outcome.exit.name(), "done");
-    assert_eq!(tries.load(Ordering::Relaxed), 3);
+    assert_eq!(tries.get(), 3);
     insta::assert_snapshot!(scene.transcript(), @r#"
     step 0
       ran    __start__
@@ -183,11 +323,11 @@ fn a_retried_node_waits_and_then_goes_on() {
 
 #[test]
 fn a_cancelled_run_stops_and_can_go_on() {
-    let visits = AtomicU32::new(0);
+    let visits = Count::default();
     let graph = graph(|graph| {
         graph.node("fine", writes("x", "fine"));
         graph.node("stuck", move |_: NodeCx| {
-            let first = visits.fetch_add(1, Ordering::Relaxed) == 0;
+            let first = visits.up() == 1;
             async move {
                 if first {
                     std::future::pending::<()>().await;

@@ -1,8 +1,6 @@
 //! Journaled calls: what is done once, and what is asked about.
 
-use crate::scene::{Scene, answer, nothing, pause, poll_until};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::scene::{Count, Scene, answer, nothing, pause, poll_until};
 use std::time::Duration;
 use tine_engine::channel::last;
 use tine_engine::run::{Call, Effects};
@@ -20,18 +18,18 @@ enum Then {
 
 struct Calls {
     scene: Scene,
-    done: Arc<AtomicU32>,
+    done: Count,
 }
 
 impl Calls {
-    fn done(&self) -> u32 {
-        self.done.load(Ordering::Relaxed)
+    fn done(&self) -> u64 {
+        self.done.get()
     }
 }
 
 /// A node that makes one call, which waits before and after, and counts how often it was done.
 fn calling(effects: Effects, then: Then) -> Calls {
-    let done = Arc::new(AtomicU32::new(0));
+    let done = Count::default();
     let count = done.clone();
     let mut graph = Graph::builder("calling");
     graph.channel("result", last::<Value>());
@@ -41,9 +39,9 @@ fn calling(effects: Effects, then: Then) -> Calls {
             let call = Call::new("send", &Value::from("letter"));
             let work = async |_: NodeCx| {
                 pause().await;
-                let times = count.fetch_add(1, Ordering::Relaxed) + 1;
+                let times = count.up();
                 pause().await;
-                Ok(Value::from(i64::from(times)))
+                Ok(Value::from(times))
             };
             let result = cx.call(&call, effects, work).await?;
             if then == Then::FailsOnce && cx.attempt() == 1 {
@@ -163,6 +161,86 @@ fn an_answer_speaks_of_one_start_only() {
     assert_eq!(asked.exit.name(), "interrupted");
     let done = calls.scene.invoke(answer("skip")).unwrap();
     assert_eq!((done.exit.name(), calls.done()), ("done", 2));
+}
+
+/// Makes an effectful call that fails with this error each time, with one retry. Gives how the run ends, and how often
+/// the call was made.
+fn check_error(class: ErrorClass) -> (&'static str, u64) {
+    let made = Count::default();
+    let counted = made.clone();
+    let mut graph = Graph::builder("failing");
+    graph.channel("result", last::<Value>());
+    let node = move |cx: NodeCx| {
+        let counted = counted.clone();
+        async move {
+            let work = async |_: NodeCx| {
+                counted.up();
+                Err(NodeError::new(class, "no luck"))
+            };
+            let call = Call::new("pay", &Value::Null);
+            cx.call(&call, Effects::Effectful, work).await?;
+            Ok::<_, NodeError>(())
+        }
+    };
+    let policy = RetryPolicy {
+        max_attempts: 2,
+        on: vec![class],
+        ..RetryPolicy::default()
+    };
+    graph.node("call", node).retry(policy);
+    graph.edge(START, "call");
+    let scene = Scene::new(graph.build().unwrap());
+    let outcome = scene.invoke(nothing()).unwrap();
+    (outcome.exit.name(), made.get())
+}
+
+#[test]
+fn an_effect_is_repeated_unasked_only_if_its_error_says_that_it_did_not_happen() {
+    // No answer came, so it may have happened.
+    for unknown in [
+        ErrorClass::Timeout,
+        ErrorClass::Transport,
+        ErrorClass::Canceled,
+    ] {
+        assert_eq!(check_error(unknown), ("interrupted", 1), "{unknown:?}");
+    }
+    for refused in [
+        ErrorClass::RateLimited,
+        ErrorClass::ToolFailed,
+        ErrorClass::Denied,
+    ] {
+        assert_eq!(check_error(refused), ("failed", 2), "{refused:?}");
+    }
+}
+
+#[test]
+fn the_word_fail_gives_up_nothing_where_the_call_itself_asked() {
+    let tries = Count::default();
+    let mut graph = Graph::builder("spelling");
+    graph.channel("result", last::<Value>());
+    let node = move |cx: NodeCx| {
+        let tries = tries.clone();
+        async move {
+            let work = async |cx: NodeCx| {
+                let word = cx.interrupt("which word?")?;
+                match tries.up() {
+                    1 => Err(NodeError::new(ErrorClass::Internal, "pencil broke")),
+                    _ => Ok(word),
+                }
+            };
+            let call = Call::new("spell", &Value::Null);
+            let word = cx.call(&call, Effects::ReadOnly, work).await?;
+            Ok::<_, NodeError>(Update::new().set("result", word))
+        }
+    };
+    graph.node("spell", node);
+    graph.edge(START, "spell");
+    let scene = Scene::new(graph.build().unwrap());
+    scene.invoke(nothing()).unwrap();
+    assert_eq!(scene.invoke(answer("fail")).unwrap().exit.name(), "failed");
+    // The answer is kept for the next attempt.
+    let done = scene.invoke(Input::Continue).unwrap();
+    assert_eq!(done.values["result"], Value::from("fail"));
 }
 
 /// Makes calls with these keys and inputs, one after the other, twice over if the first time fails.

@@ -2,12 +2,19 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod abandon;
 mod answers;
+mod children;
+mod commands;
+mod contexts;
 mod faults;
 mod journal;
 mod laws;
+mod limits;
+mod parent_commands;
 mod scene;
 mod steps;
+mod store;
 mod torn;
 
 use std::collections::BTreeSet;

@@ -4,6 +4,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use tine_engine::checkpoint::Source;
@@ -64,6 +65,21 @@ impl Scene {
     /// What the runs told since this was called last.
     pub(crate) fn transcript(&self) -> String {
         std::mem::take(&mut self.transcript.lock().unwrap())
+    }
+}
+
+/// Counts what nodes do.
+#[derive(Clone, Default)]
+pub(crate) struct Count(Arc<AtomicU64>);
+
+impl Count {
+    /// One more; gives how many there are now.
+    pub(crate) fn up(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -1,78 +1,15 @@
 //! Runs dropped at an await: what another runner over the same store makes of the thread.
 
 use crate::scene::{Scene, input, nothing, pause, poll_some};
-use async_trait::async_trait;
+use crate::store::Unsteady;
 use serde_json::json;
 use std::sync::Arc;
 use tine_engine::channel::{add, append, last};
-use tine_engine::checkpoint::{Advance, Checkpoint, RecordOp, Scope, ThreadInfo, ThreadWriter};
 use tine_engine::command::Target;
 use tine_engine::run::{Call, Effects};
-use tine_engine::value::Map;
-use tine_engine::world::Id;
 use tine_engine::{
-    Checkpointer, Command, Graph, Input, MemoryCheckpointer, NodeCx, NodeError, RunOptions, START,
-    StoreError, ThreadKey, Update, Value,
+    Checkpointer, Command, Graph, Input, NodeCx, NodeError, RunOptions, START, Update, Value,
 };
-
-/// A store that waits before and after everything it writes, so that a run can be dropped there.
-#[derive(Clone, Default)]
-struct Waiting(MemoryCheckpointer);
-
-#[async_trait]
-impl Checkpointer for Waiting {
-    async fn open(&self, thread: &ThreadKey) -> Result<Arc<dyn ThreadWriter>, StoreError> {
-        pause().await;
-        Ok(Arc::new(WaitingWriter(self.0.open(thread).await?)))
-    }
-    async fn load(&self, scope: &Scope, id: Option<Id>) -> Result<Option<Checkpoint>, StoreError> {
-        pause().await;
-        self.0.load(scope, id).await
-    }
-    async fn history(
-        &self,
-        scope: &Scope,
-        before: Option<Id>,
-        limit: Option<usize>,
-    ) -> Result<Vec<Checkpoint>, StoreError> {
-        self.0.history(scope, before, limit).await
-    }
-    async fn thread(&self, thread: &ThreadKey) -> Result<Option<ThreadInfo>, StoreError> {
-        self.0.thread(thread).await
-    }
-    async fn threads(&self, tenant: &str) -> Result<Vec<ThreadInfo>, StoreError> {
-        self.0.threads(tenant).await
-    }
-    async fn delete(&self, thread: &ThreadKey) -> Result<bool, StoreError> {
-        self.0.delete(thread).await
-    }
-}
-
-struct WaitingWriter(Arc<dyn ThreadWriter>);
-
-#[async_trait]
-impl ThreadWriter for WaitingWriter {
-    async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
-        pause().await;
-        self.0.advance(namespace, advance).await?;
-        pause().await;
-        Ok(())
-    }
-    async fn record(
-        &self,
-        namespace: &Arc<str>,
-        checkpoint: Id,
-        ops: Vec<RecordOp>,
-    ) -> Result<(), StoreError> {
-        pause().await;
-        self.0.record(namespace, checkpoint, ops).await?;
-        pause().await;
-        Ok(())
-    }
-    async fn note(&self, entries: Map) -> Result<(), StoreError> {
-        self.0.note(entries).await
-    }
-}
 
 /// Two rounds of three tasks, two of them in parallel with a call each, joined and counted.
 fn graph() -> Graph {
@@ -131,7 +68,7 @@ fn checkpoints(scene: &Scene) -> Vec<(i64, Value)> {
 /// Drops the run of `first` after so many polls, then goes on with other runners that are dropped as early, the last of
 /// them not. Gives false if the first one came to its end.
 fn check(polls: usize, drops: usize, expected: &[(i64, Value)]) -> bool {
-    let store = Arc::new(Waiting::default());
+    let store = Arc::new(Unsteady::default());
     let mut dropped = false;
     for round in 0..=drops {
         let scene = Scene::over(graph(), store.clone());
@@ -151,7 +88,7 @@ fn check(polls: usize, drops: usize, expected: &[(i64, Value)]) -> bool {
 }
 
 fn undisturbed() -> Vec<(i64, Value)> {
-    let scene = Scene::over(graph(), Arc::new(Waiting::default()));
+    let scene = Scene::over(graph(), Arc::new(Unsteady::default()));
     scene.invoke(begin()).unwrap();
     checkpoints(&scene)
 }
@@ -176,10 +113,10 @@ fn a_run_dropped_again_and_again_gets_to_its_end() {
 
 #[test]
 fn a_run_dropped_between_two_steps_repeats_no_step() {
-    let scene = Scene::over(graph(), Arc::new(Waiting::default()));
+    let scene = Scene::over(graph(), Arc::new(Unsteady::default()));
     // As far as the checkpoint of the first step.
     let reached = (0..200).find(|polls| {
-        let scene = Scene::over(graph(), Arc::new(Waiting::default()));
+        let scene = Scene::over(graph(), Arc::new(Unsteady::default()));
         drop(poll_some(scene.run(begin(), RunOptions::default()), *polls));
         scene.transcript().contains("step 1\n")
             && !scene.transcript().contains("step 2\n")
