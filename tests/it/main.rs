@@ -4,6 +4,7 @@
 mod bad_input;
 mod clarification;
 mod command;
+mod corpus;
 mod desk;
 mod help;
 mod inspect;

@@ -244,6 +244,14 @@ impl Command {
         self
     }
 
+    /// The command, for the graph that it came to.
+    pub(crate) fn here(self) -> Self {
+        Self {
+            scope: GraphScope::Here,
+            ..self
+        }
+    }
+
     /// Adds a target.
     #[must_use]
     pub fn and_goto(mut self, target: impl Into<Target>) -> Self {

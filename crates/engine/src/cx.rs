@@ -127,7 +127,7 @@ impl NodeCx {
         self.task.info.step
     }
 
-    /// How many more steps fit after this one.
+    /// How many more steps fit, counted as LangGraph counts them: 1 on the last step from which the run can end well.
     #[must_use]
     pub fn remaining_steps(&self) -> u64 {
         self.task.info.remaining

@@ -56,8 +56,8 @@ pub(crate) enum NodeErrorKind {
     NoParent,
     /// A command for the graph that contains this one.
     ToParent(Box<Command>),
-    /// A command that a child graph sent: the task that runs the child is to carry it out.
-    FromChild(Box<Command>),
+    /// Commands that a child graph sent: the task that runs the child is to carry them out.
+    FromChild(Vec<Command>),
     Run(Box<RunError>),
 }
 
@@ -467,6 +467,12 @@ pub enum StoreError {
     /// This writer lost the thread to another one.
     #[error("thread `{thread}` was taken over by another process; nothing more is written here")]
     Fenced {
+        /// The thread.
+        thread: Arc<str>,
+    },
+    /// A run that is over tried to write.
+    #[error("the run on thread `{thread}` is over; nothing more is written here")]
+    Over {
         /// The thread.
         thread: Arc<str>,
     },

@@ -14,6 +14,7 @@ pub mod policy;
 pub mod run;
 pub mod state;
 mod step;
+pub mod text;
 pub mod value;
 pub mod world;
 

@@ -1,5 +1,7 @@
 //! Where findings are collected while a file is loaded.
 
+pub(crate) use tine_engine::text::nearest;
+
 use crate::diag::{Diagnostic, Diagnostics, Level, Span};
 use crate::syntax::{At, Index};
 
@@ -41,20 +43,6 @@ impl Report<'_> {
     pub(crate) fn errors(&self) -> usize {
         self.diagnostics.count(Level::Error)
     }
-}
-
-/// Returns the candidate closest to a misspelt name, if one is close enough to suggest.
-pub(crate) fn nearest<'n>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'n str>,
-) -> Option<&'n str> {
-    let most = if name.chars().count() <= 4 { 1 } else { 2 };
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::osa_distance(name, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= most || candidate.eq_ignore_ascii_case(name))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
 }
 
 /// Lists names for a message: "`a`, `b` or `c`", cut after two dozen.

@@ -16,7 +16,8 @@ use tine_engine::message::{InvalidToolCall, ToolCall};
 pub struct Accumulator {
     text: String,
     reasoning: String,
-    calls: BTreeMap<u32, OpenCall>,
+    /// By index; a list, because some gateways give all calls the index 0.
+    calls: BTreeMap<u32, Vec<OpenCall>>,
     usage: Option<Usage>,
     model: Option<Arc<str>>,
     finish: Option<FinishReason>,
@@ -43,7 +44,17 @@ impl Accumulator {
         match delta {
             Delta::Text(more) => self.text.push_str(more),
             Delta::Reasoning(more) => self.reasoning.push_str(more),
-            Delta::ToolCall(delta) => self.calls.entry(delta.index).or_default().push(delta),
+            Delta::ToolCall(delta) => {
+                let calls = self.calls.entry(delta.index).or_default();
+                match calls.last_mut() {
+                    Some(call) if !call.is_followed_by(delta) => call.push(delta),
+                    _ => {
+                        let mut call = OpenCall::default();
+                        call.push(delta);
+                        calls.push(call);
+                    }
+                }
+            }
             Delta::Usage(usage) => self.usage = Some(*usage),
             Delta::Model(model) => self.model = Some(model.clone()),
             Delta::Finish(reason) => self.finish = Some(*reason),
@@ -52,20 +63,21 @@ impl Accumulator {
 
     /// Ends the reply. Without a [`Delta::Finish`] it counts as broken off.
     ///
-    /// A call is valid if its arguments are a JSON object; no text at all counts as `{}`, but not in a reply that was
-    /// cut off, where the arguments may have been about to come. (An object that is there is whole: no proper
+    /// A call is valid if its arguments are a JSON object; no text at all and `null` count as `{}`, but not in a reply
+    /// that was cut off, where the arguments may have been about to come. (An object that is there is whole: no proper
     /// beginning of an object is an object.) `model` names the model unless the provider did, and `request` gives ids
     /// to calls that came without one or with that of another call.
     #[must_use]
     pub fn finish(self, model: &str, request: &ModelRequest) -> ModelReply {
         let finish = self.finish.unwrap_or(FinishReason::Incomplete);
         let mut taken = BTreeSet::new();
-        let calls = self.calls.into_iter().map(|(index, call)| {
+        let calls = self.calls.into_values().flatten();
+        let calls = (0..).zip(calls).map(|(nth, call)| {
             let id = call
                 .id
                 .clone()
                 .filter(|id| !taken.contains(id))
-                .unwrap_or_else(|| request.call_id(index));
+                .unwrap_or_else(|| request.call_id(nth));
             taken.insert(id.clone());
             call.close(id, finish)
         });
@@ -81,6 +93,24 @@ impl Accumulator {
 }
 
 impl OpenCall {
+    /// Whether a piece under the same index begins another call.
+    ///
+    /// It does if it has a name and an id of its own, and the arguments so far can be all there are. An id that only
+    /// changes within an object means nothing.
+    fn is_followed_by(&self, delta: &ToolCallDelta) -> bool {
+        let named = delta.name.as_ref().is_some_and(|name| !name.is_empty());
+        let other_id = match (&self.id, &delta.id) {
+            (Some(first), Some(id)) => !id.is_empty() && first != id,
+            _ => false,
+        };
+        let begins = delta.arguments.is_empty() || delta.arguments.trim_start().starts_with('{');
+        let is_whole = || {
+            matches!(self.arguments.trim(), "" | "null")
+                || matches!(parse(&self.arguments), Ok(Value::Map(_)))
+        };
+        named && other_id && begins && is_whole()
+    }
+
     fn push(&mut self, delta: &ToolCallDelta) {
         // Providers that repeat fields often repeat them empty.
         let given = |field: &Option<Arc<str>>| field.clone().filter(|text| !text.is_empty());
@@ -118,10 +148,11 @@ impl OpenCall {
             return Err(format!("the call names two tools, `{name}` and `{other}`"));
         }
         let text = self.arguments.trim();
-        if text.is_empty() && !finish.is_cut_off() {
+        // Some models write `null` where a call takes nothing.
+        if matches!(text, "" | "null") && !finish.is_cut_off() {
             return Ok((name.clone(), Value::map()));
         }
-        match serde_json::from_str::<Value>(text) {
+        match parse(text) {
             Ok(args @ Value::Map(_)) => Ok((name.clone(), args)),
             Ok(other) => Err(format!(
                 "the arguments are {}, and must be a JSON object",
@@ -134,6 +165,36 @@ impl OpenCall {
             Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
         }
     }
+}
+
+/// Reads JSON, and once more with line breaks and tabs in its strings escaped: models that write a file's text into an
+/// argument forget to.
+fn parse(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).or_else(|error| {
+        let escaped = escape_controls(text);
+        match escaped.len() == text.len() {
+            true => Err(error),
+            // The position in the repaired text would mislead.
+            false => serde_json::from_str(&escaped).map_err(|_| error),
+        }
+    })
+}
+
+/// Writes the control characters within JSON strings as JSON wants them.
+fn escape_controls(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut in_string = false;
+    let mut after_backslash = false;
+    for c in text.chars() {
+        if in_string && c.is_ascii_control() && c != '\u{7f}' {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+        in_string ^= c == '"' && !after_backslash;
+        after_backslash = in_string && c == '\\' && !after_backslash;
+    }
+    escaped
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ pub mod accumulate;
 pub mod delta;
 pub mod error;
 pub mod model;
-mod nearest;
 pub mod registry;
 pub mod reply;
 pub mod request;
 pub mod script;
 pub mod scripted;
+mod suggestion;
 
 pub use accumulate::Accumulator;
 pub use delta::{Delta, DeltaSink, Discard, ToolCallDelta};

@@ -1,9 +1,9 @@
 //! Models by name: the `models:` section of a configuration.
 
 use crate::model::Model;
-use crate::nearest::suggestion;
 use crate::script::{Script, ScriptError};
 use crate::scripted::ScriptedModel;
+use crate::suggestion::suggestion;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use std::fmt;

@@ -5,7 +5,6 @@ mod builtin;
 pub mod config;
 mod cx;
 mod error;
-mod nearest;
 mod output;
 pub mod paths;
 mod sandbox;

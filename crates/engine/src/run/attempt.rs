@@ -1,7 +1,7 @@
 //! Running one task: attempts, timeouts, retries, and the routers that belong to it.
 
 use super::task::{Asked, TaskCx};
-use crate::command::{Command, GraphScope, Output, Update};
+use crate::command::{Command, Output, Update};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError, panic_text};
 use crate::event::EventKind;
@@ -122,10 +122,10 @@ async fn one_attempt(cx: &NodeCx, kind: &TaskKind) -> Result<Done, NodeError> {
             let output = match def.node.run(cx.clone()).await.map_err(NodeError::into_kind) {
                 Ok(output) => output,
                 // What a child graph sends up is as if this node had returned it.
-                Err(NodeErrorKind::FromChild(command)) => Output::from(Command {
-                    scope: GraphScope::Here,
-                    ..*command
-                }),
+                Err(NodeErrorKind::FromChild(commands)) => Output {
+                    update: Update::new(),
+                    commands: commands.into_iter().map(Command::here).collect(),
+                },
                 Err(kind) => return Err(NodeError::from_kind(kind)),
             };
             (output, &def.exits)
@@ -171,8 +171,10 @@ pub(super) async fn finish_as(
         attempt: 1,
         call: None,
     };
-    finish(&cx, exits, output)
+    let finished = AssertUnwindSafe(finish(&cx, exits, output)).catch_unwind();
+    finished
         .await
+        .unwrap_or_else(|payload| Err(NodeError::new(ErrorClass::Internal, panic_text(&*payload))))
         .map_err(|error| run_error(&task, error))
 }
 

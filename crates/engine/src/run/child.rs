@@ -148,12 +148,10 @@ impl NodeCx {
 
     fn child_end(&self, outcome: Outcome, namespace: &str) -> Result<Map, NodeError> {
         match outcome.exit {
-            Exit::Done => match outcome.to_parent {
-                None => Ok(outcome.values),
-                Some(command) => Err(NodeError::from_kind(NodeErrorKind::FromChild(Box::new(
-                    command,
-                )))),
-            },
+            Exit::Done if outcome.to_parent.is_empty() => Ok(outcome.values),
+            Exit::Done => Err(NodeError::from_kind(NodeErrorKind::FromChild(
+                outcome.to_parent,
+            ))),
             Exit::Interrupted => {
                 for interrupt in outcome.interrupts {
                     let slot = self.bubbled(namespace, &interrupt.id.to_string());

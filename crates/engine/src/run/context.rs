@@ -66,14 +66,14 @@ impl RunCx {
     /// The writer of the thread; none if threads are not stored.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] if the run is over.
+    /// [`StoreError::Over`] if the run is over.
     pub(crate) fn writer(&self) -> Result<Option<Arc<dyn ThreadWriter>>, StoreError> {
         let Some(writer) = &self.writer else {
             return Ok(None);
         };
         match writer.upgrade() {
             Some(writer) => Ok(Some(writer)),
-            None => Err(StoreError::Fenced {
+            None => Err(StoreError::Over {
                 thread: self.thread.to_string().into(),
             }),
         }

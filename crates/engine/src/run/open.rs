@@ -11,12 +11,14 @@ use crate::channel::Keep;
 use crate::checkpoint::{Checkpoint, Record, RecordKind, RecordOp, Scope, Source, ThreadWriter};
 use crate::command::{ClientCommand, Target, Update};
 use crate::cx::NodeCx;
-use crate::error::RunError;
+use crate::error::{ErrorClass, NodeError, RunError, panic_text};
 use crate::event::{ChannelWrite, EventKind};
 use crate::graph::{Breakpoints, Graph};
 use crate::interrupt::Resume;
 use crate::step::{Planned, ThreadState, plan};
 use crate::world::Id;
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// Where and as what a graph is invoked.
@@ -87,7 +89,7 @@ pub(super) async fn invoke(
         before: effective(options.interrupt_before, &graph.0.before),
         after: effective(options.interrupt_after, &graph.0.after),
         answered: 0,
-        to_parent: None,
+        to_parent: Vec::new(),
         unknown_ids: Vec::new(),
         run,
         thread,
@@ -197,7 +199,10 @@ async fn abandon_open(session: &mut Session) -> Result<(), RunError> {
             attempt: 1,
             call: None,
         };
-        let update = graph.node(node).node.abandon(cx).await;
+        let abandon = AssertUnwindSafe(graph.node(node).node.abandon(cx)).catch_unwind();
+        let update = abandon.await.unwrap_or_else(|payload| {
+            Err(NodeError::new(ErrorClass::Internal, panic_text(&*payload)))
+        });
         let update = update.map_err(|error| RunError::Node {
             location: session.run.location(&graph.node(node).name),
             class: error.class(),
@@ -271,6 +276,9 @@ fn check_options(graph: &Graph, options: &RunOptions) -> Result<(), RunError> {
     if options.step_limit == 0 {
         return invalid("a limit of 0 steps lets nothing run; the least is 1".to_owned());
     }
+    if options.max_steps == Some(0) {
+        return invalid("`max_steps` of 0 lets nothing run; the least is 1".to_owned());
+    }
     for breakpoints in [&options.interrupt_before, &options.interrupt_after] {
         if let Breakpoints::Nodes(nodes) = breakpoints
             && let Some(node) = nodes.iter().find(|node| graph.find(node).is_none())
@@ -309,7 +317,7 @@ fn unanswered(session: &Session) -> Outcome {
         interrupts: Vec::new(),
         run: session.run.run,
         answered: 0,
-        to_parent: None,
+        to_parent: Vec::new(),
         unknown_ids: Vec::new(),
     }
 }

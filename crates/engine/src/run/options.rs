@@ -170,7 +170,7 @@ pub struct Outcome {
     pub answered: usize,
     /// What a child graph sends to the graph that contains it; the run ended with it.
     #[serde(skip)]
-    pub(crate) to_parent: Option<Command>,
+    pub(crate) to_parent: Vec<Command>,
     /// Ids of a lenient resume that belong to no open question.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown_ids: Vec<String>,

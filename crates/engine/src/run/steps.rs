@@ -10,14 +10,13 @@ use super::task::{Asked, Recorded, StepInfo, TaskCx};
 use crate::channel::Slot;
 use crate::checkpoint::{Record, RecordKey, RecordKind, RecordOp, Scope, Source};
 use crate::command::{Command, START, Target};
-use crate::error::{ErrorClass, RunError, panic_text};
+use crate::error::{ErrorClass, RunError};
 use crate::event::EventKind;
 use crate::graph::Breakpoints;
 use crate::interrupt::Interrupt;
-use crate::state::{ChannelIx, StateView};
+use crate::state::StateView;
 use crate::step::{AdvanceHead, Done, Task, ThreadState, apply, plan};
 use crate::world::Id;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// One invocation under way.
@@ -39,8 +38,8 @@ pub(crate) struct Session {
     pub(crate) before: Breakpoints,
     pub(crate) after: Breakpoints,
     pub(crate) answered: usize,
-    /// What a task sent to the graph that contains this one.
-    pub(crate) to_parent: Option<Command>,
+    /// What tasks sent to the graph that contains this one.
+    pub(crate) to_parent: Vec<Command>,
     pub(crate) unknown_ids: Vec<String>,
 }
 
@@ -114,7 +113,7 @@ impl Session {
             Ok(results) => results,
             Err(end) => return Ok(Some(end)),
         };
-        let written = match self.apply(&tasks, results) {
+        let written = match apply(&run.graph, &mut self.thread, &tasks, results) {
             Ok(written) => written,
             Err(error) => {
                 let error = error.within(&run.graph_path);
@@ -134,20 +133,6 @@ impl Session {
                 .map(Some);
         }
         Ok(None)
-    }
-
-    /// Folds the results of a step; a reducer of the user's own that panics is an error like any other.
-    fn apply(&mut self, tasks: &[Task], results: Vec<Done>) -> Result<Vec<ChannelIx>, RunError> {
-        let (run, thread) = (&self.run, &mut self.thread);
-        let applied = catch_unwind(AssertUnwindSafe(|| {
-            apply(&run.graph, thread, tasks, results)
-        }));
-        applied.unwrap_or_else(|payload| {
-            Err(RunError::InvalidUpdate {
-                location: run.location(""),
-                message: format!("a reducer {}", panic_text(&*payload)),
-            })
-        })
     }
 
     /// Whether a breakpoint is at one of these tasks, and was not stopped at before.
@@ -194,12 +179,22 @@ impl Session {
         }
     }
 
+    /// How many steps fit after the one of this number, under either limit.
+    fn remaining(&self, number: i64) -> u64 {
+        let left = u64::try_from(self.stop - number).unwrap_or(0);
+        match self.max_steps {
+            // The last step is the one after which nothing fits, and a node is told on it that one is left: its own.
+            Some(limit) => left.min(limit.saturating_sub(self.made)),
+            None => left,
+        }
+    }
+
     /// What the tasks of the step of this number have in common.
     pub(crate) fn step_info(&self, number: i64) -> StepInfo {
         StepInfo {
             checkpoint: self.head,
             step: number,
-            remaining: u64::try_from(self.stop - number).unwrap_or(0),
+            remaining: self.remaining(number),
             now: self.run.world.now(),
             epoch: epoch(&self.records),
         }
@@ -290,10 +285,11 @@ impl Session {
         let (exit, asked) = verdict(&self.run, &ends);
         if exit == Exit::Done {
             // Nothing else of this graph counts then, and it is over.
-            self.to_parent = ends.into_iter().flatten().find_map(|end| match end {
+            let sent = ends.into_iter().flatten().filter_map(|end| match end {
                 TaskEnd::ToParent(command) => Some(command),
                 _ => None,
             });
+            self.to_parent = sent.collect();
             return Ok((exit, asked));
         }
         for (at, end) in open.iter().zip(ends) {

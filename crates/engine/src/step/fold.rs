@@ -4,10 +4,11 @@ use super::ThreadState;
 use super::plan::Task;
 use crate::channel::{Effect, Fold, Keep};
 use crate::command::Write;
-use crate::error::{Location, RunError};
+use crate::error::{Location, RunError, panic_text};
 use crate::graph::Graph;
 use crate::state::{ChannelIx, State, fold_write};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Changes by channel, for the next checkpoint.
@@ -31,8 +32,27 @@ struct Touched {
 /// Folds writes in the order given, each with the path of the task that made it. Gives the channels written.
 ///
 /// # Errors
-/// If a channel that takes one write gets several, or a reducer refuses one.
+/// If a channel that takes one write gets several, or a reducer refuses one, or panics.
 pub(super) fn fold_all<'a>(
+    graph: &Graph,
+    state: &mut State,
+    effects: Option<&mut Effects>,
+    writes: impl Iterator<Item = (&'a Arc<str>, ChannelIx, &'a Write)> + Clone,
+    clears: bool,
+) -> Result<Vec<ChannelIx>, RunError> {
+    let fold = AssertUnwindSafe(|| fold_each(graph, state, effects, writes, clears));
+    catch_unwind(fold).unwrap_or_else(|payload| {
+        Err(RunError::InvalidUpdate {
+            location: Location {
+                graph: graph.name().clone(),
+                node: "".into(),
+            },
+            message: format!("a reducer {}", panic_text(&*payload)),
+        })
+    })
+}
+
+fn fold_each<'a>(
     graph: &Graph,
     state: &mut State,
     mut effects: Option<&mut Effects>,

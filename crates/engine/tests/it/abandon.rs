@@ -115,8 +115,8 @@ fn a_node_says_what_remains_before_the_input_comes() {
 }
 
 #[test]
-fn a_node_without_calls_is_not_asked() {
-    assert_eq!(check(Does::Asks), r#"["input"]"#);
+fn a_node_that_made_no_call_is_asked_too() {
+    assert_eq!(check(Does::Asks), r#"["me","nothing","input"]"#);
 }
 
 #[test]

@@ -61,6 +61,41 @@ fn the_first_id_counts() {
 }
 
 #[test]
+fn a_new_id_under_the_same_index_is_a_new_call() {
+    check(
+        &[
+            call(0, "a", "ls", r#"{"path":"/a"}"#),
+            call(0, "b", "ls", r#"{"path":"/b"}"#),
+            STOP,
+        ],
+        &[r#"a ls {"path":"/a"}"#, r#"b ls {"path":"/b"}"#],
+    );
+    check(
+        &[call(0, "a", "now", ""), call(0, "b", "now", ""), STOP],
+        &["a now {}", "b now {}"],
+    );
+    check(
+        &[
+            call(0, "a", "now", ""),
+            call(0, "b", "at", "{"),
+            call(0, "", "", r#""p":1}"#),
+            call(1, "c", "ls", "{}"),
+            STOP,
+        ],
+        &["a now {}", r#"b at {"p":1}"#, "c ls {}"],
+    );
+    // The id of one that came without comes later; an id of a piece without a name means nothing.
+    check(
+        &[call(0, "", "ls", ""), call(0, "a", "ls", "{}"), STOP],
+        &["a ls {}"],
+    );
+    check(
+        &[call(0, "a", "ls", ""), call(0, "b", "", "{}"), STOP],
+        &["a ls {}"],
+    );
+}
+
+#[test]
 fn interleaved_calls_are_told_apart_by_their_index() {
     check(
         &[
@@ -78,6 +113,33 @@ fn interleaved_calls_are_told_apart_by_their_index() {
 fn no_arguments_are_an_empty_object() {
     check(&[call(0, "a", "ls", ""), STOP], &["a ls {}"]);
     check(&[call(0, "a", "ls", " \n"), STOP], &["a ls {}"]);
+    check(&[call(0, "a", "ls", "null"), STOP], &["a ls {}"]);
+    check(
+        &[call(0, "a", "ls", "null"), LENGTH],
+        &[r#"a ls invalid "null": the arguments are null, and must be a JSON object"#],
+    );
+}
+
+#[test]
+fn line_breaks_and_tabs_in_strings_are_taken_as_they_are() {
+    check(
+        &[
+            call(
+                0,
+                "a",
+                "write",
+                "{\n\t\"text\": \"one\n\ttwo \\\"\r\n\\\\\",\n\"n\": 1}",
+            ),
+            STOP,
+        ],
+        &[r#"a write {"n":1,"text":"one\n\ttwo \"\r\n\\"}"#],
+    );
+    check(
+        &[call(0, "a", "write", "{\"text\": \"one\ntwo\""), STOP],
+        &[
+            "a write invalid \"{\\\"text\\\": \\\"one\\ntwo\\\"\": the arguments are not valid JSON: control character (\\u0000-\\u001F) found while parsing a string at line 2 column 0",
+        ],
+    );
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Filters and tests that minijinja does not have, for taking a topic out of a request and naming a file by it.
 
 use minijinja::Environment;
+use tine_engine::text::is_cjk;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The most characters of a slug; with three bytes each, a file name still has room for more.
 const SLUG: usize = 60;
@@ -33,6 +35,8 @@ fn strip_prefixes(text: &str, phrases: Vec<String>, most: Option<usize>) -> Stri
 }
 
 /// The same at the end.
+///
+/// Phrases are matched backwards from the end: the text is a user's, and may be as long as a book.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "minijinja gives filters owned lists"
@@ -40,14 +44,12 @@ fn strip_prefixes(text: &str, phrases: Vec<String>, most: Option<usize>) -> Stri
 fn strip_suffixes(text: &str, phrases: Vec<String>) -> String {
     let mut rest = trim(text);
     loop {
-        let start = rest.char_indices().map(|(start, _)| start).find(|start| {
-            phrases
-                .iter()
-                .any(|phrase| match_at(rest, *start, phrase) == Some(rest.len()))
-        });
-        match start {
-            Some(start) => rest = trim(&rest[..start]),
-            None => return rest.to_owned(),
+        let starts = phrases
+            .iter()
+            .filter_map(|phrase| match_at_end(rest, phrase));
+        match starts.min() {
+            Some(start) if start < rest.len() => rest = trim(&rest[..start]),
+            _ => return rest.to_owned(),
         }
     }
 }
@@ -67,6 +69,8 @@ fn before(text: &str, phrases: Vec<String>) -> String {
 }
 
 /// A text as a file name or anchor: letters and digits of all scripts, in small letters, with `-` between the words.
+///
+/// Symbols (`C++`, `C#`, emoji) and what is too long do not fit in; six digits of a hash then tell such texts apart.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     for (at, word) in text
@@ -79,8 +83,29 @@ fn slug(text: &str) -> String {
         }
         slug.extend(word.chars().flat_map(char::to_lowercase));
     }
-    let short: String = slug.chars().take(SLUG).collect();
-    short.trim_end_matches('-').to_owned()
+    let long = slug.chars().nth(SLUG).is_some();
+    if !long && !text.contains(is_symbol) {
+        return slug;
+    }
+    let hash = format!("{:06x}", xxh3_64(text.as_bytes()) & 0xff_ffff);
+    let room = SLUG - hash.len() - 1;
+    let short: String = slug.chars().take(room).collect();
+    match short.trim_end_matches('-') {
+        "" => hash,
+        short => format!("{short}-{hash}"),
+    }
+}
+
+/// Whether a character says something, and is neither letter, digit, space nor punctuation.
+fn is_symbol(c: char) -> bool {
+    match c {
+        _ if c.is_alphanumeric() || c.is_whitespace() || c.is_control() => false,
+        _ if c.is_ascii() => "+#@$%&*=^~|<>`".contains(c),
+        // Quotation marks, dashes, and the punctuation of Chinese and Japanese.
+        '«' | '»' | '·' | '¿' | '¡' => false,
+        '\u{2010}'..='\u{205e}' | '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff65}' => false,
+        _ => true,
+    }
 }
 
 /// Where `phrase` ends, if it stands in `text` at `start`: whole words only, in any case, with any space.
@@ -111,15 +136,33 @@ fn match_at(text: &str, start: usize, phrase: &str) -> Option<usize> {
     Some(text.len() - rest.as_str().len())
 }
 
+/// Where `phrase` begins, if the text ends with it: the mirror image of [`match_at`].
+fn match_at_end(text: &str, phrase: &str) -> Option<usize> {
+    let mut rest = text.chars();
+    let mut wanted = phrase.chars();
+    let mut first = None;
+    while let Some(c) = wanted.next_back() {
+        if c.is_whitespace() {
+            let trimmed = rest.as_str().trim_end();
+            if trimmed.len() == rest.as_str().len() {
+                return None;
+            }
+            rest = trimmed.chars();
+            wanted = wanted.as_str().trim_end().chars();
+        } else if !rest.next_back()?.to_lowercase().eq(c.to_lowercase()) {
+            return None;
+        }
+        first = Some(c);
+    }
+    let start = rest.as_str().len();
+    let before = rest.next_back();
+    let inside = before.is_some_and(is_in_word) && first.is_some_and(is_in_word);
+    (!inside).then_some(start)
+}
+
 /// Whether words that are written with spaces between them go on over this character.
 fn is_in_word(c: char) -> bool {
     (c.is_alphanumeric() && !is_cjk(c)) || matches!(c, '-' | '_' | '\'' | '’')
-}
-
-pub(crate) fn is_cjk(c: char) -> bool {
-    matches!(c,
-        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
-        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
 /// Takes space and the marks that end or join sentences off both ends. A full stop in front stays: `.NET`.
@@ -166,6 +209,21 @@ mod tests {
         check("电池的报告", "电池");
         check("sand save it", "sand save it");
         check("的", "");
+        check("tea and  save\nit", "tea");
+        check("ＡＳ markdown", "ＡＳ markdown");
+    }
+
+    #[test]
+    fn a_text_as_long_as_a_book_is_cut_in_one_go() {
+        // Looking for each phrase from the front again takes hours here.
+        let long = "茶".to_owned() + &"吧".repeat(300_000);
+        assert_eq!(strip_suffixes(&long, list(&["吧", "好吧"])), "茶");
+        let words = "tea".to_owned() + &" for now".repeat(100_000);
+        assert_eq!(strip_suffixes(&words, list(&["now", "for now"])), "tea");
+        let none = "新闻今天的事情很多".repeat(30_000);
+        assert_eq!(strip_suffixes(&none, list(&["吧"])), none);
+        assert_eq!(strip_prefixes(&none, list(&["吧"]), None), none);
+        assert_eq!(before(&none, list(&["吧", "存成"])), none);
     }
 
     #[test]
@@ -190,8 +248,22 @@ mod tests {
     #[test]
     fn a_slug_keeps_letters_and_digits_of_all_scripts() {
         assert_eq!(slug("今天 AI 新闻!"), "今天-ai-新闻");
-        assert_eq!(slug("  ../C++ & Café "), "c-café");
+        assert_eq!(slug("  ../a_b — “Café”（一）"), "a-b-café-一");
         assert_eq!(slug("?!"), "");
-        assert_eq!(slug(&"ab ".repeat(60)).len(), 59);
+    }
+
+    #[test]
+    fn texts_whose_slugs_lose_something_get_different_ones() {
+        let texts = ["C", "C++", "C#", "🎉", "🎊", "a", "a\u{301}"];
+        let long = ["ab ".repeat(60), "ab ".repeat(61)];
+        let all: Vec<&str> = texts
+            .into_iter()
+            .chain(long.iter().map(String::as_str))
+            .collect();
+        let slugs: std::collections::BTreeSet<String> = all.iter().map(|text| slug(text)).collect();
+        assert_eq!(slugs.len(), all.len(), "{slugs:?}");
+        assert!(slugs.iter().all(|slug| slug.chars().count() <= SLUG));
+        assert_eq!(slug("C++").strip_prefix("c-").map(str::len), Some(6));
+        assert_eq!(slug("🎉").len(), 6);
     }
 }

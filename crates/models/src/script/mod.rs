@@ -1,7 +1,7 @@
 //! Replies by rules: what a [`ScriptedModel`](crate::ScriptedModel) says. See [the chapter on scripts](crate#scripts).
 
 mod error;
-pub(crate) mod filters;
+mod filters;
 mod names;
 mod spec;
 mod template;

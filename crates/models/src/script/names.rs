@@ -13,17 +13,14 @@ pub(super) const GIVEN: [&str; 5] = ["messages", "tools", "user_text", "results"
 ///
 /// `messages` costs as much as the conversation is long, so it is made only for scripts that use it.
 pub(super) fn given(request: &ModelRequest, with_messages: bool) -> BTreeMap<String, Value> {
-    let last = request
-        .messages
-        .iter()
-        .rposition(|message| message.role == Role::Human);
-    let user_text = last
+    let start = turn_start(&request.messages);
+    let user_text = start
         .and_then(|at| request.messages.get(at))
         .map(|message| message.content.text())
         .unwrap_or_default();
     let turn = request
         .messages
-        .get(last.unwrap_or(0)..)
+        .get(start.unwrap_or(0)..)
         .unwrap_or_default();
     let (results, errors) = results(turn);
     let mut names = BTreeMap::from([
@@ -36,6 +33,39 @@ pub(super) fn given(request: &ModelRequest, with_messages: bool) -> BTreeMap<Str
         names.insert("messages".to_owned(), Value::from(Serde(&request.messages)));
     }
     names
+}
+
+/// Where the message stands that the model is working on: the last of the user's.
+///
+/// An answer to a question may come as a message. It then stands twice, as the result of the call that asked and as
+/// itself right after the results; what is worked on is still the message before.
+fn turn_start(messages: &[Message]) -> Option<usize> {
+    let human = |before: usize| {
+        let earlier = messages.get(..before)?;
+        earlier
+            .iter()
+            .rposition(|message| message.role == Role::Human)
+    };
+    let mut start = human(messages.len())?;
+    while repeats_a_result(messages, start)
+        && let Some(earlier) = human(start)
+    {
+        start = earlier;
+    }
+    Some(start)
+}
+
+/// Whether the message says what one of the tool results directly before it says.
+fn repeats_a_result(messages: &[Message], at: usize) -> bool {
+    let Some((message, before)) = messages.get(..=at).and_then(<[Message]>::split_last) else {
+        return false;
+    };
+    let text = message.content.text();
+    before
+        .iter()
+        .rev()
+        .take_while(|message| message.role == Role::Tool)
+        .any(|result| result.content.text() == text)
 }
 
 type ByTool = BTreeMap<String, Vec<Value>>;
@@ -68,12 +98,25 @@ fn results(turn: &[Message]) -> (ByTool, ByTool) {
                 .or_default()
                 .push(text.into());
         } else {
-            let result = serde_json::from_str::<tine_engine::Value>(&text)
-                .map_or_else(|_| Value::from(text), |json| Value::from(Serde(&json)));
-            results.entry(tool.to_string()).or_default().push(result);
+            results
+                .entry(tool.to_string())
+                .or_default()
+                .push(read(text));
         }
     }
     (results, errors)
+}
+
+/// A result as a value: JSON if it is an object or a list.
+///
+/// `3.10`, `true` and `null` are JSON too, but when somebody answers so, they are what was typed.
+fn read(text: String) -> Value {
+    match serde_json::from_str(&text) {
+        Ok(json @ (tine_engine::Value::Map(_) | tine_engine::Value::List(_))) => {
+            Value::from(Serde(&json))
+        }
+        _ => Value::from(text),
+    }
 }
 
 /// A function that gives the list of a tool, empty if there is none.

@@ -1,5 +1,5 @@
 use super::error::ScriptError;
-use crate::nearest::suggestion;
+use crate::suggestion::suggestion;
 use indexmap::IndexMap;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;

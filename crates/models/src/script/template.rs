@@ -2,7 +2,7 @@
 
 use super::error::ScriptError;
 use super::filters;
-use crate::nearest::suggestion;
+use crate::suggestion::suggestion;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
@@ -12,6 +12,9 @@ use std::sync::Arc;
 
 /// The work that one template may do: about 200,000 instructions, or 13 MB of text.
 const FUEL: u64 = 200_000;
+
+/// What an expression is assigned to.
+const VALUE: &str = "value";
 
 /// All templates of a script.
 pub(super) struct Templates {
@@ -27,7 +30,8 @@ pub(super) struct Templates {
 #[derive(Debug)]
 pub(super) enum Template {
     Data(Value),
-    /// A string that is one `{{ expression }}`: keeps the type of its value.
+    /// A string that is one `{{ expression }}`: keeps the type of its value. A template that assigns it to [`VALUE`]
+    /// stands in the environment under the place, because an expression cannot be kept beside what compiled it.
     Expression {
         place: String,
         source: String,
@@ -48,6 +52,8 @@ impl Templates {
         env.set_syntax(syntax());
         env.set_fuel(Some(FUEL));
         filters::add_to(&mut env);
+        // It would print the whole request into a reply.
+        env.remove_global("debug");
         let known = known.iter().map(|&name| name.to_owned());
         let known = known.chain(env.globals().map(|(name, _)| name.to_owned()));
         Self {
@@ -125,6 +131,12 @@ impl Templates {
             .map_err(|error| self.failed(place, &error))?
             .undeclared_variables(false);
         self.check_names(place, names)?;
+        self.env
+            .add_template_owned(
+                place.to_owned(),
+                format!("{{% set {VALUE} = ({source}) %}}"),
+            )
+            .map_err(|error| self.failed(place, &error))?;
         Ok(Template::Expression {
             place: place.to_owned(),
             source: source.to_owned(),
@@ -156,8 +168,9 @@ impl Templates {
             Template::Expression { place, source } => {
                 let value = self
                     .env
-                    .compile_expression_owned(source.clone())
-                    .and_then(|expression| expression.eval(names.clone()))
+                    .get_template(place)
+                    .and_then(|template| template.render_captured(names.clone()))
+                    .map(|captured| captured.state().lookup(VALUE).unwrap_or_default())
                     .map_err(|error| self.failed(place, &error))?;
                 if value.kind() == ValueKind::Undefined {
                     return Err(ScriptError::Template {

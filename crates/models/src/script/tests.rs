@@ -113,6 +113,39 @@ fn templates_see_the_request() {
 }
 
 #[test]
+fn an_answer_that_is_also_a_message_begins_no_new_turn() {
+    let script =
+        parse("rules: [{content: \"{{ user_text }} {{ results('ask') | join(',') }}\"}]").unwrap();
+    let check = |messages: &[Message], expected: &str| {
+        let request = ModelRequest::new(messages.to_vec());
+        assert_eq!(show(script.reply(&request)), format!("1: {expected}"));
+    };
+    let call = ToolCall {
+        name: "ask".into(),
+        args: tine_engine::Value::map(),
+        id: "c".into(),
+    };
+    let mut asks = Message::ai("");
+    asks.tool_calls.push(call.clone());
+    let answer = |text: &str| Message::tool(&call, text, ToolStatus::Success);
+    let first = [
+        Message::human("报告"),
+        asks.clone(),
+        answer("2"),
+        Message::human("2"),
+    ];
+    check(&first, "报告 2");
+    let second = [asks.clone(), answer("b"), Message::human("b")];
+    check(&[&first[..], &second].concat(), "报告 2,b");
+    check(&[&first[..3], &[Message::human("茶")]].concat(), "茶 ");
+    check(
+        &[&first[..], &[Message::ai("done"), Message::human("2")]].concat(),
+        "2 ",
+    );
+    check(&[answer("2"), Message::human("2")], "2 ");
+}
+
+#[test]
 fn a_string_that_is_one_expression_keeps_its_type() {
     let call =
         |args: &str| format!("let: {{n: 3}}\nrules: [{{tool_calls: [{{name: t, args: {args}}}]}}]");
@@ -131,6 +164,14 @@ fn a_string_that_is_one_expression_keeps_its_type() {
     check(
         &call("{a: '{{- n -}}', b: '{{ \"}} {{\" }}'}"),
         r#"1:  t {"a":"3","b":"}} {{"}"#,
+    );
+    check(
+        &call("{a: '{{ \"%} {% #}\" }}', b: '{{ [n,\n n] }}'}"),
+        r##"1:  t {"a":"%} {% #}","b":[3,3]}"##,
+    );
+    check(
+        "let: {value: 1, more: '{{ value + 1 }}'}\nrules: [{tool_calls: [{name: t, args: {a: '{{ value + more }}'}}]}]",
+        r#"1:  t {"a":3}"#,
     );
     check(
         &call("{a: [1.5, null, {b: '{{ n }}'}], c: x}"),
@@ -195,6 +236,7 @@ fn a_mistake_names_its_place() {
         "rules: [{tool_calls: [{name: t, args: {deep: [{q: '{{ messages[99] }}'}]}}]}]",
         "rules: [{tool_calls: [{name: t, args: [1]}]}]",
         "rules: [{content: '{{ user_text | sluk }}'}]",
+        "rules: [{content: '{{ debug() }}'}]",
         "rules: [{content: '{{ user_text | strip_prefixes(1) }}'}]",
         "rules: [{content: '{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}'}]",
     ] {
@@ -216,6 +258,7 @@ fn a_mistake_names_its_place() {
     error: script s.yaml, rule 1, tool_calls[0].args.deep[0].q: `messages[99]` is undefined
     error: script s.yaml, rule 1, tool_calls[0].args: arguments are a map, not a list
     error: script s.yaml, rule 1, content: unknown filter: filter sluk is unknown
+    error: script s.yaml, rule 1, content: there is no `debug` here
     error: script s.yaml, rule 1, content: invalid operation: not iterable
     error: script s.yaml, rule 1, content: engine ran out of fuel
     ");

@@ -1,4 +1,4 @@
-use crate::script::filters::is_cjk;
+use tine_engine::text::is_cjk;
 
 /// The most characters of a piece of arguments.
 const ARGUMENTS: usize = 64;

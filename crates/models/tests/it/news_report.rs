@@ -250,6 +250,55 @@ fn the_topic_is_what_remains_of_the_request() {
     check("findings on tea", "findings on tea");
     check(".NET release notes", ".NET release notes");
     check("find {{ 7 * 7 }} news", "{{ 7 * 7 }} news");
+    check("请存成 Markdown：今天的 AI 新闻", "今天的 AI 新闻");
+    check("In markdown, write about tea", "tea");
+    check("Save as Markdown: AI news", "AI news");
+    check("Search and summarize AI news", "AI news");
+    check("搜索并总结今天的 AI 新闻", "今天的 AI 新闻");
+    check("生成一份 Markdown 报告：固态电池", "固态电池");
+    check("写一份详细的关于电池的报告", "电池");
+    check("The Beatles", "The Beatles");
+    check("Find short stories", "short stories");
+    check("豆腐是怎么做成的", "豆腐是怎么做成的");
+    check("把茶的新闻做成报告", "茶的新闻");
+    check("C++", "C++");
+}
+
+#[test]
+fn a_name_that_begins_like_a_verb_stays_whole() {
+    let check = |request: &str, expected: &str| {
+        let reply = Chat::new().say(request);
+        assert_eq!(reply, format!("web_search {}", json!({"query": expected})));
+    };
+    check("查理·芒格", "查理·芒格");
+    check("搜查理·芒格", "查理·芒格");
+    check("写作", "写作");
+    check("帮我查查理·芒格的新闻", "查理·芒格的新闻");
+    check("找工作", "找工作");
+    check("帮我搜搜狐新闻", "搜狐新闻");
+    check("查电池新闻", "电池新闻");
+    check("查 AI", "AI");
+    check("写关于茶的报告", "茶");
+    check("请找茶的历史", "茶的历史");
+}
+
+#[test]
+fn a_topic_is_one_line_of_at_most_80_characters() {
+    let check = |request: &str, expected: &str| {
+        let reply = Chat::new().say(request);
+        assert_eq!(reply, format!("web_search {}", json!({"query": expected})));
+    };
+    check("AI news\nbatteries\r\n\ttea", "AI news batteries tea");
+    check("搜 AI 新闻\n\n# 标题\n- 电池", "AI 新闻 # 标题 - 电池");
+    check(&"长".repeat(1_000_000), &"长".repeat(80));
+    let mut chat = Chat::new();
+    chat.say("写份报告");
+    let answer = format!("{}\n{}", "长".repeat(50), "短".repeat(50));
+    let expected = format!("{} {}", "长".repeat(50), "短".repeat(29));
+    assert_eq!(
+        chat.answer(&answer),
+        format!("web_search {}", json!({"query": expected}))
+    );
 }
 
 #[test]
@@ -270,6 +319,15 @@ fn a_request_without_a_topic_is_asked_back() {
         "please write me a short report.",
         "Find something",
         "",
+        "写报告",
+        "给我写一份详细的报告",
+        "写一份简短的报告",
+        "Write a detailed report",
+        "report.md",
+        "报告.md",
+        "请存成 Markdown",
+        "总结",
+        "...",
     ]
     .into_iter()
     .for_each(asks);
@@ -305,6 +363,11 @@ fn the_answer_is_the_topic() {
         "markdown",
         r#"web_search {"query":"markdown"}"#,
     );
+    check("写份报告", "2.", r#"web_search {"query":"电池技术"}"#);
+    check("写份报告", "3.10", r#"web_search {"query":"3.10"}"#);
+    check("写份报告", "1e3", r#"web_search {"query":"1e3"}"#);
+    check("写份报告", "true", r#"web_search {"query":"true"}"#);
+    check("写份报告", "null", r#"web_search {"query":"null"}"#);
     // The rest of the job stays in the language of the request.
     let mut chat = Chat::new();
     chat.say("写份报告");
@@ -318,6 +381,20 @@ fn the_answer_is_the_topic() {
 }
 
 #[test]
+fn an_answer_that_comes_as_a_message_is_the_topic_too() {
+    let mut chat = Chat::new();
+    chat.say("写份报告");
+    let asked = chat.messages.last().unwrap().tool_calls[0].clone();
+    chat.messages
+        .push(Message::tool(&asked, "2", ToolStatus::Success));
+    assert_eq!(chat.say("2"), r#"web_search {"query":"电池技术"}"#);
+    assert!(
+        chat.answer("[]")
+            .starts_with(r#"write_file "/mnt/user-data/outputs/电池技术.md""#)
+    );
+}
+
+#[test]
 fn an_empty_answer_is_asked_again_and_a_failed_question_told() {
     let mut chat = Chat::new();
     chat.say("Write a report");
@@ -325,6 +402,56 @@ fn an_empty_answer_is_asked_again_and_a_failed_question_told() {
     assert_eq!(
         chat.fail("nobody is there"),
         "I do not know what to report on, and could not ask: nobody is there"
+    );
+}
+
+#[test]
+fn a_run_that_may_not_ask_says_that_it_has_no_topic() {
+    let mut chat = Chat::new();
+    chat.say("写份报告");
+    assert_eq!(
+        chat.fail("questions are switched off in this run"),
+        "我不知道报告写什么主题，也没能问到：questions are switched off in this run"
+    );
+}
+
+#[test]
+fn a_result_in_another_shape_breaks_neither_the_job_nor_the_report() {
+    let check = |found: &str, expected: &str| {
+        let mut chat = Chat::new();
+        chat.say("Find tea");
+        let said = chat.answer(found);
+        let shown: Vec<&str> = said
+            .lines()
+            .skip(3)
+            .filter(|line| !line.is_empty())
+            .collect();
+        assert_eq!(shown.join(" / "), expected, "{found}");
+    };
+    let head = "1 result of a search for “tea”, best first, quoted as the search gave them.";
+    let none = "The search for “tea” found nothing.";
+    check(
+        r##"[{"title":"# x\n\n# y","url":"https://x>\n\n# injected\n<b","snippet":"a\n\n# b"}]"##,
+        &format!("{head} / ## 1. # x # y / a # b"),
+    );
+    check(
+        r#"[{"title":5,"url":7,"snippet":["a"]}]"#,
+        &format!("{head} / ## 1. 5 / Source: <7> / ['a']"),
+    );
+    check(
+        r#"["just text"]"#,
+        &format!("{head} / ## 1. (no title) / just text"),
+    );
+    check(
+        "[null]",
+        &format!("{head} / ## 1. (no title) / (no excerpt)"),
+    );
+    check("{}", none);
+    check(r#"{"results":null}"#, none);
+    check(r#"{"error":null,"results":[]}"#, none);
+    check(
+        r#"{"error":"","results":[{"title":"T"}]}"#,
+        &format!("{head} / ## 1. T / (no excerpt)"),
     );
 }
 

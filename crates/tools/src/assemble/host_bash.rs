@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::registry::Implementation;
 use super::{AssemblyError, AssemblyReport, Resolved, Step, Verdict, known};
 use crate::config::{Config, Place, Sandbox};
-use crate::nearest::nearest;
+use tine_engine::text::nearest;
 
 /// Drops tools that would run shell commands on the host without protection.
 ///

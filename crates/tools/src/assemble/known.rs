@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::registry::Registry;
 use crate::config::{DEFAULT_LS_CHARS, DEFAULT_READ_FILE_CHARS};
 use crate::sandbox::{DEFAULT_MOST_BYTES, Ls, ReadFile, WriteFile};
-use crate::search::{FolderSearch, LocalWebSearch};
+use crate::search::{FolderSearch, LocalWebSearch, MOST_RESULTS};
 
 const LOCAL_SEARCH: &str = "tine.community.local:web_search_tool";
 
@@ -82,6 +82,10 @@ pub(super) fn register(registry: &mut Registry) {
             .path("path")?
             .ok_or_else(|| settings.missing("path"))?;
         let most = settings.whole("max_results")?;
+        if let Some(number) = most.filter(|most| !(1..=MOST_RESULTS).contains(most)) {
+            let expected = "a whole number from 1 to 50";
+            return Err(settings.wrong("max_results", expected, &number.into()));
+        }
         let place = cx.entry.settings.place_of("path");
         let setting = format!("`path` of {} ({place})", cx.entry.settings.owner());
         Ok(Arc::new(LocalWebSearch::new(

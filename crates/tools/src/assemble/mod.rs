@@ -15,11 +15,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::config::{Config, ConfigError, EnvSource, Place, ToolEntry, did_you_mean};
-use crate::nearest::nearest;
 use crate::tool::Tool;
 use registry::Implementation;
 pub use registry::{BuildCx, Registry};
 pub use report::{AssemblyReport, Decision, Step, Verdict};
+use tine_engine::text::nearest;
 pub use toolbox::{BoundTool, PreparedCall, ToolId, Toolbox};
 
 /// What the host adds to a configuration.

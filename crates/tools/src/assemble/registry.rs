@@ -116,7 +116,7 @@ impl Registry {
     }
 
     pub(super) fn nearest(&self, path: &str) -> Option<&str> {
-        crate::nearest::nearest(path, self.known.keys().map(String::as_str))
+        tine_engine::text::nearest(path, self.known.keys().map(String::as_str))
     }
 }
 

@@ -260,6 +260,8 @@ fn what_cannot_be_assembled_is_told_with_its_place() {
         tool("use: tine.community.local:web_search_tool\n    path: 5"),
         tool("use: tine.community.local:web_search_tool\n    path: $CORPUS"),
         tool("use: tine.community.local:web_search_tool\n    path: x\n    max_results: many"),
+        tool("use: tine.community.local:web_search_tool\n    path: x\n    max_results: 0"),
+        tool("use: tine.community.local:web_search_tool\n    path: x\n    max_results: 1000000"),
         "tools:\n  - {name: web search, group: g, use: u}".to_owned(),
         "tools:\n  - {name: '', group: g, use: u}".to_owned(),
         format!("tools:\n  - {{name: {}, group: g, use: u}}", "x".repeat(65)),
@@ -278,6 +280,8 @@ fn what_cannot_be_assembled_is_told_with_its_place() {
     config.yaml:5:5: `path` of tools.web_search must be a text, not the number 5
     config.yaml:5:5: `path` of tools.web_search is $CORPUS, and there is no environment variable CORPUS: set it, or write the value in its place
     config.yaml:6:5: `max_results` of tools.web_search must be a whole number of 0 or more, not the string "many"
+    config.yaml:6:5: `max_results` of tools.web_search must be a whole number from 1 to 50, not the number 0
+    config.yaml:6:5: `max_results` of tools.web_search must be a whole number from 1 to 50, not the number 1000000
     config.yaml:2:5: `web search` cannot be the name of a tool: use 1 to 64 of the characters A-Z a-z 0-9 _ -
     config.yaml:2:5: `` cannot be the name of a tool: use 1 to 64 of the characters A-Z a-z 0-9 _ -
     config.yaml:2:5: `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` cannot be the name of a tool: use 1 to 64 of the characters A-Z a-z 0-9 _ -

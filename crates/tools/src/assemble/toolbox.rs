@@ -159,7 +159,7 @@ impl Toolbox {
     /// Finds the name that a mistyped one most likely stands for.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
-        crate::nearest::nearest(name, self.names())
+        tine_engine::text::nearest(name, self.names())
     }
 
     /// Lists the tools in order.

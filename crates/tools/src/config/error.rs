@@ -22,6 +22,12 @@ pub enum ConfigError {
         /// What the reader met there.
         message: String,
     },
+    /// The text holds more than one YAML document.
+    #[error("{place}: a second YAML document begins here: put all sections into one")]
+    SecondDocument {
+        /// Where it begins.
+        place: Place,
+    },
     /// A key stands twice in one mapping.
     #[error("{place}: `{key}` is given twice; it stands first on line {first}")]
     DuplicateKey {

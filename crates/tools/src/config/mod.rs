@@ -229,12 +229,27 @@ impl Config {
             return Err(ConfigError::UnknownSection {
                 place,
                 name: name.to_owned(),
-                nearest: crate::nearest::nearest(name, sections::known()).map(str::to_owned),
+                nearest: tine_engine::text::nearest(name, sections::known()).map(str::to_owned),
             });
+        }
+        if name == "config_version" {
+            return match value {
+                Value::Null | Value::Number(_) | Value::String(_) => Ok(()),
+                other => Err(ConfigError::Value {
+                    place,
+                    what: "`config_version`".to_owned(),
+                    expected: "a number",
+                    found: describe(&other),
+                }),
+            };
         }
         if let Some(known) = SETTING_SECTIONS.iter().find(|known| **known == name) {
             if !value.is_null() {
                 let settings = self.settings(name, name, value, places)?;
+                for key in settings.keys() {
+                    self.notes
+                        .extend(note_on(name, key, settings.place_of(key)));
+                }
                 self.sections.push((known, settings));
             }
             return Ok(());
@@ -272,8 +287,6 @@ impl Config {
         match value {
             Value::Null => Ok(Vec::new()),
             Value::Array(items) => Ok(items),
-            // `config_version: 34`, the only scalar among the sections read.
-            _ if name == "config_version" => Ok(Vec::new()),
             other => Err(ConfigError::Value {
                 place: places.at(name),
                 what: format!("`{name}`"),
@@ -355,6 +368,18 @@ impl Config {
         }
         Ok(typed)
     }
+}
+
+/// Notes a key of a section of settings that nothing reads.
+fn note_on(section: &str, key: &str, place: &Place) -> Option<String> {
+    let known = sections::keys(section)?;
+    if known.contains(&key) {
+        return None;
+    }
+    let near = did_you_mean(tine_engine::text::nearest(key, known.iter().copied()));
+    Some(format!(
+        "{place}: `{key}` of {section} has no effect: tine does not support it yet{near}"
+    ))
 }
 
 /// The limits of a configuration that names none.

@@ -37,6 +37,7 @@ impl fmt::Display for Place {
 pub(super) struct Places {
     file: Arc<str>,
     found: BTreeMap<String, (usize, usize)>,
+    second_document: Option<(usize, usize)>,
 }
 
 /// A key that stands twice in one mapping.
@@ -55,12 +56,22 @@ impl Places {
         let mut places = Self {
             file: Arc::clone(file),
             found: BTreeMap::new(),
+            second_document: None,
         };
+        let mut documents = 0;
         let mut open: Vec<Frame> = Vec::new();
         let mut parser = Parser::new_from_str(text);
         // What the parser refuses, the reader of values has refused before.
         while let Some(Ok((event, span))) = parser.next_event() {
             match event {
+                Event::DocumentStart(..) => {
+                    documents += 1;
+                    if documents > 1 {
+                        let at = (span.start.line(), span.start.col() + 1);
+                        places.second_document = Some(at);
+                        break;
+                    }
+                }
                 Event::SequenceStart(..) => {
                     let path = places.enter(&mut open, span.start, None)?;
                     open.push(Frame::List { path, next: 0 });
@@ -129,6 +140,11 @@ impl Places {
             line,
             column,
         }
+    }
+
+    /// Says where a second document begins, if there is one.
+    pub(super) fn second_document(&self) -> Option<Place> {
+        self.second_document.map(|at| self.place(at))
     }
 
     /// Gives the place of a path, or of the nearest thing around it: what an

@@ -58,3 +58,18 @@ pub(super) const NOT_READ: [&str; 39] = [
 pub(super) fn known() -> impl Iterator<Item = &'static str> {
     READ.into_iter().chain(NOT_READ)
 }
+
+/// The keys that are read of a section of settings; `None` if nothing in it
+/// is.
+pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
+    match section {
+        "sandbox" => Some(&[
+            "allow_host_bash",
+            "ls_output_max_chars",
+            "read_file_output_max_chars",
+            "use",
+        ]),
+        "skill_evolution" | "tool_search" => Some(&["enabled"]),
+        _ => None,
+    }
+}

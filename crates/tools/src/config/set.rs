@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Config, ConfigError, Place, SETTING_SECTIONS, Settings, sections, yaml};
-use crate::nearest::nearest;
+use tine_engine::text::nearest;
 
 impl Config {
     /// Sets one value on top of the file: `tools.web_search.path`,
@@ -108,7 +108,11 @@ impl Config {
             .filter(|(known, _)| *known == name)
             .try_for_each(|(_, settings)| given.put(settings));
         match put.and_then(|()| self.read_typed()) {
-            Ok(typed) => self.typed = typed,
+            Ok(typed) => {
+                self.typed = typed;
+                self.notes
+                    .extend(super::note_on(name, given.key, &given.place));
+            }
             Err(error) => {
                 self.sections = before;
                 return Err(error);

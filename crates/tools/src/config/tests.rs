@@ -107,6 +107,21 @@ fn sections_without_effect_are_noted_unless_null() {
 }
 
 #[test]
+fn keys_of_a_section_that_nothing_reads_are_noted() {
+    let mut config = parse(
+        "sandbox:\n  use: a:b\n  alow_host_bash: true\n  image: x\ntool_search: {enabled: true, x: 1}\nsubagents: {y: 1}",
+    )
+    .unwrap();
+    config.set("skill_evolution.enable", "true").unwrap();
+    insta::assert_snapshot!(config.notes().join("\n"), @"
+    conf/config.yaml:3:3: `alow_host_bash` of sandbox has no effect: tine does not support it yet; did you mean `allow_host_bash`?
+    conf/config.yaml:4:3: `image` of sandbox has no effect: tine does not support it yet
+    conf/config.yaml:5:30: `x` of tool_search has no effect: tine does not support it yet
+    setting skill_evolution.enable: `enable` of skill_evolution has no effect: tine does not support it yet; did you mean `enabled`?
+    ");
+}
+
+#[test]
 fn an_empty_file_is_an_empty_configuration() {
     for text in ["", "# only a comment\n", "---\n", "tools:\nmodels:\n"] {
         assert!(parse(text).unwrap().tools().is_empty(), "{text:?}");
@@ -153,6 +168,9 @@ fn what_is_wrong_is_told_with_its_place() {
         "sandbox: {use: a:b, allow_host_bash: $ALLOW}",
         "tools:\n  - name: !secret x\n",
         "tools:\n  - name: x\n    group: g\n    use: u\n    n: .nan\n",
+        "---\ntools: []\n---\ntools: []",
+        "tools: []\n---\n",
+        "config_version: [{name: x}]",
     ];
     let lines: Vec<String> = cases
         .iter()
@@ -182,6 +200,9 @@ fn what_is_wrong_is_told_with_its_place() {
     conf/config.yaml:1:21: `allow_host_bash` of sandbox must be written out, because it decides what is assembled, not $ALLOW
     conf/config.yaml:2:5: `tools.0.name` must be a plain value, not !secret
     conf/config.yaml:5:5: `tools.0.n` must be a finite number, not .nan
+    conf/config.yaml:3:1: a second YAML document begins here: put all sections into one
+    conf/config.yaml:2:1: a second YAML document begins here: put all sections into one
+    conf/config.yaml:1:1: `config_version` must be a number, not a list of 1
     "#);
 }
 

@@ -15,6 +15,9 @@ pub(super) fn read(
 ) -> Result<(Vec<(String, Value)>, Places), ConfigError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let places = Places::read(file, text);
+    if let Some(place) = places.as_ref().ok().and_then(Places::second_document) {
+        return Err(ConfigError::SecondDocument { place });
+    }
     // A duplicate key is told with both its places, which the reader of
     // values does not know; broken YAML only that reader can explain.
     let mut yaml: Yaml = match (serde_yaml::from_str(text), &places) {

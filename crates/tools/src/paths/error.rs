@@ -16,6 +16,20 @@ pub enum PathError {
         /// The path as it came.
         path: String,
     },
+    /// The path holds a character that makes it look like another one.
+    #[error("the path {path:?} holds the invisible character U+{:04X}: remove it", u32::from(*character))]
+    Character {
+        /// The path as it came.
+        path: String,
+        /// The character.
+        character: char,
+    },
+    /// The path of a file to be written ends like that of a folder.
+    #[error("`{path}` ends in `/`, which names a folder: add the name of the file")]
+    FolderName {
+        /// The path as it came.
+        path: String,
+    },
     /// The path does not begin with `/`.
     #[error("`{path}` is a relative path: give the full one, such as {full}")]
     Relative {

@@ -1,7 +1,8 @@
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -60,6 +61,8 @@ pub enum Access {
 pub struct Home {
     dir: Dir,
     path: PathBuf,
+    /// The locks of the threads that are open, by folder.
+    writing: Mutex<BTreeMap<PathBuf, Weak<Mutex<()>>>>,
 }
 
 /// Says which folder of the host could not be opened or made.
@@ -82,7 +85,11 @@ impl Home {
             Dir::open_ambient_dir(&path, ambient_authority())
         };
         match open() {
-            Ok(dir) => Ok(Self { dir, path }),
+            Ok(dir) => Ok(Self {
+                dir,
+                path,
+                writing: Mutex::default(),
+            }),
             Err(source) => Err(HomeError { path, source }),
         }
     }
@@ -105,14 +112,27 @@ impl Home {
         match open() {
             Ok(dir) => Ok(ThreadFolders {
                 root: Arc::new(dir),
+                writing: self.lock_of(&inside),
                 host_root,
-                writing: Arc::default(),
             }),
             Err(source) => Err(HomeError {
                 path: host_root,
                 source,
             }),
         }
+    }
+
+    /// Gives the lock that all handles of one thread share: two appends
+    /// through different handles must both stay, too.
+    fn lock_of(&self, inside: &Path) -> Arc<Mutex<()>> {
+        let mut locks = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = locks.get(inside).and_then(Weak::upgrade) {
+            return lock;
+        }
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        let lock = Arc::default();
+        locks.insert(inside.to_owned(), Arc::downgrade(&lock));
+        lock
     }
 
     /// Deletes the folders of one thread and all that is in them.
@@ -200,6 +220,20 @@ impl ThreadFolders {
         })
     }
 
+    /// Gives the path without links of what is there now.
+    ///
+    /// Linux tells the path of an open file, and of one that was replaced
+    /// since it was opened it tells `name (deleted)`: then it is asked again.
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        loop {
+            let real = self.root.canonicalize(path)?;
+            let name = real.file_name().unwrap_or_default().as_encoded_bytes();
+            if !name.ends_with(b" (deleted)") || self.root.symlink_metadata(&real).is_ok() {
+                return Ok(real);
+            }
+        }
+    }
+
     /// Follows links below the root: gives the true path, and whether
     /// something is there.
     fn follow(&self, asked: &str, inside: &Path) -> Result<(PathBuf, bool), PathError> {
@@ -211,7 +245,7 @@ impl ThreadFolders {
             if base.as_os_str().is_empty() {
                 break;
             }
-            match self.root.canonicalize(base) {
+            match self.canonical(base) {
                 Ok(real) => {
                     let rest = inside.strip_prefix(base).unwrap_or(Path::new(""));
                     let missing = !rest.as_os_str().is_empty();
@@ -257,6 +291,12 @@ fn inside_of(path: &str, access: Access) -> Result<PathBuf, PathError> {
     }
     if path.contains('\0') {
         return Err(PathError::Nul { path: asked() });
+    }
+    if let Some(character) = path.chars().find(|c| misleads(*c)) {
+        return Err(PathError::Character {
+            path: asked(),
+            character,
+        });
     }
     if path.len() > LONGEST_PATH {
         return Err(too_long(path, LONGEST_PATH));
@@ -305,12 +345,33 @@ fn inside_of(path: &str, access: Access) -> Result<PathBuf, PathError> {
     if !root.eq(parts.iter().copied().take(depth)) {
         return Err(PathError::Outside { path: asked() });
     }
+    let folder_name = path.ends_with('/') || path.ends_with("/.");
+    if folder_name && access == Access::Write {
+        return Err(PathError::FolderName { path: asked() });
+    }
     match parts.get(depth) {
         Some(first) if Folder::from_name(first).is_none() => {
             Err(PathError::Outside { path: asked() })
         }
         _ => Ok(parts.iter().skip(depth).collect()),
     }
+}
+
+/// Tells a character that makes a name look like another one, or like two: a
+/// line break, another control character, or one that turns the direction of
+/// the text.
+pub(crate) fn misleads(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61C}'
+                | '\u{200B}'
+                | '\u{200E}'
+                | '\u{200F}'
+                | '\u{2028}'..='\u{202E}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{FEFF}'
+        )
 }
 
 fn too_long(text: &str, limit: usize) -> PathError {

@@ -85,17 +85,25 @@ fn what_cannot_be_written_is_told_so() {
         "/mnt/user-data",
         "/mnt/user-data/outputs",
         "/mnt/user-data/outputs/a.md/b.md",
+        "/mnt/user-data/outputs/new/",
+        "/mnt/user-data/outputs/new/.",
+        "/mnt/user-data/outputs/a\n/mnt/user-data/outputs/b.md",
+        "/mnt/user-data/outputs/r\u{202e}dm.exe",
     ]
     .iter()
     .map(|path| refusal(&f.thread, path, Access::Write))
     .collect();
-    insta::assert_snapshot!(lines.join("\n"), @"
+    insta::assert_snapshot!(lines.join("\n"), @r#"
     `/mnt/skills/public/SKILL.md` cannot be written: /mnt/skills is read-only; write below /mnt/user-data/workspace or /mnt/user-data/outputs
     `/mnt/acp-workspace/x` cannot be written: /mnt/acp-workspace is read-only; write below /mnt/user-data/workspace or /mnt/user-data/outputs
     `/mnt/user-data` is a folder, not a file
     `/mnt/user-data/outputs` is a folder, not a file
     `/mnt/user-data/outputs/a.md/b.md` is not a folder, or a part of its path is a file
-    ");
+    `/mnt/user-data/outputs/new/` ends in `/`, which names a folder: add the name of the file
+    `/mnt/user-data/outputs/new/.` ends in `/`, which names a folder: add the name of the file
+    the path "/mnt/user-data/outputs/a\n/mnt/user-data/outputs/b.md" holds the invisible character U+000A: remove it
+    the path "/mnt/user-data/outputs/r\u{202e}dm.exe" holds the invisible character U+202E: remove it
+    "#);
 }
 
 #[cfg(unix)]
@@ -166,6 +174,26 @@ fn a_write_creates_folders_and_replaces_whole_files() {
     assert_eq!(text, "onetwo");
     path.write("three".as_bytes()).unwrap();
     assert_eq!(std::fs::read_to_string(path.host_path()).unwrap(), "three");
+}
+
+#[test]
+fn appends_through_two_handles_of_a_thread_all_stay() {
+    let f = fixture();
+    let key = ThreadKey::local("t1");
+    let handles = [f.home.thread(&key).unwrap(), f.home.thread(&key).unwrap()];
+    std::thread::scope(|scope| {
+        for handle in &handles {
+            scope.spawn(move || {
+                let log = "/mnt/user-data/outputs/log";
+                for _ in 0..100 {
+                    let path = handle.resolve(log, Access::Write).unwrap();
+                    path.append(b"x").unwrap();
+                }
+            });
+        }
+    });
+    let log = f.thread.host_root().join("outputs/log");
+    assert_eq!(std::fs::read(log).unwrap().len(), 200);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::cut;
 use crate::cx::ToolCx;
 use crate::error::ToolError;
 use crate::output::ToolOutput;
-use crate::paths::{Access, Folder, PathError, ThreadFolders};
+use crate::paths::{Access, Folder, PathError, ThreadFolders, misleads};
 use crate::schema::{ArgSchema, Args};
 use crate::spec::{Effect, Source, ToolSpec};
 use crate::tool::Tool;
@@ -116,9 +116,19 @@ impl Tool for Ls {
     async fn call(&self, cx: &ToolCx, args: Args) -> Result<ToolOutput, ToolError> {
         let wanted: Wanted = crate::schema::typed(args)?;
         let folders = cx.folders().clone();
-        let lines = cx.blocking(move || list(&folders, &wanted.path)).await??;
+        let Listing { lines, ignored } =
+            cx.blocking(move || list(&folders, &wanted.path)).await??;
         if lines.is_empty() {
-            return Ok(ToolOutput::text("(empty)"));
+            return Ok(ToolOutput::text(match ignored.first() {
+                None => "(empty)".to_owned(),
+                Some(name) => format!(
+                    "(nothing to show: {} left out, such as {name})",
+                    match ignored.len() {
+                        1 => "one name is".to_owned(),
+                        many => format!("{many} names are"),
+                    }
+                ),
+            }));
         }
         let hint = "Use a more specific path to see fewer results";
         Ok(ToolOutput::text(cut(
@@ -129,28 +139,36 @@ impl Tool for Ls {
     }
 }
 
-fn list(folders: &ThreadFolders, asked: &str) -> Result<Vec<String>, PathError> {
+/// What a folder holds, sorted.
+#[derive(Default)]
+struct Listing {
+    lines: Vec<String>,
+    ignored: Vec<String>,
+}
+
+fn list(folders: &ThreadFolders, asked: &str) -> Result<Listing, PathError> {
     let path = folders.resolve(asked, Access::Read)?;
     let dir = path.open_folder()?;
     let failed = |source| PathError::Io {
         path: asked.to_owned(),
         source,
     };
-    let mut lines = Vec::new();
+    let mut found = Listing::default();
     match path.folder() {
-        Some(_) => walk(folders, &dir, &path.virtual_path(), 1, &mut lines).map_err(failed)?,
+        Some(_) => walk(folders, &dir, &path.virtual_path(), 1, &mut found).map_err(failed)?,
         // The root itself: only the three folders are the thread's.
         None => {
             for folder in Folder::ALL {
                 let child = format!("{}/{}", path.virtual_path(), folder.name());
-                lines.push(format!("{child}/"));
+                found.lines.push(format!("{child}/"));
                 let dir = dir.open_dir(folder.name()).map_err(failed)?;
-                walk(folders, &dir, &child, 2, &mut lines).map_err(failed)?;
+                walk(folders, &dir, &child, 2, &mut found).map_err(failed)?;
             }
         }
     }
-    lines.sort();
-    Ok(lines)
+    found.lines.sort();
+    found.ignored.sort();
+    Ok(found)
 }
 
 fn walk(
@@ -158,24 +176,25 @@ fn walk(
     dir: &Dir,
     path: &str,
     level: usize,
-    lines: &mut Vec<String>,
+    found: &mut Listing,
 ) -> io::Result<()> {
     for entry in dir.entries()? {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if IGNORED.iter().any(|pattern| fits(pattern, &name)) {
+            found.ignored.push(shown(&name));
             continue;
         }
         let child = format!("{path}/{name}");
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            lines.push(format!("{child}/"));
+            found.lines.push(shown(&child) + "/");
             if level < LEVELS {
-                walk(folders, &entry.open_dir()?, &child, level + 1, lines)?;
+                walk(folders, &entry.open_dir()?, &child, level + 1, found)?;
             }
         } else if !kind.is_symlink() {
-            lines.push(child);
+            found.lines.push(shown(&child));
         } else if let Ok(target) = folders.resolve(&child, Access::Read) {
             // A link that leads out is as good as not there.
             let end = if target.open_folder().is_ok() {
@@ -183,10 +202,22 @@ fn walk(
             } else {
                 ""
             };
-            lines.push(format!("{child}{end}"));
+            found.lines.push(shown(&child) + end);
         }
     }
     Ok(())
+}
+
+/// Writes a name so that it cannot pass for another, or for two lines.
+fn shown(name: &str) -> String {
+    let mut shown = String::with_capacity(name.len());
+    for c in name.chars() {
+        match misleads(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    shown
 }
 
 fn fits(pattern: &str, name: &str) -> bool {

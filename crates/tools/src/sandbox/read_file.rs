@@ -1,4 +1,4 @@
-use std::io::Read;
+use std::io::{self, BufRead, BufReader, Read};
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use crate::schema::{ArgSchema, Args};
 use crate::spec::{Effect, Source, ToolSpec};
 use crate::tool::Tool;
 
-/// A larger file is not read into memory.
+/// More text is not read into memory, whatever is shown of it.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 const ARGS: &str = r#"{
@@ -73,22 +73,16 @@ impl Tool for ReadFile {
             )));
         }
         let path = cx.folders().resolve(&wanted.path, Access::Read)?;
-        let text = cx
-            .blocking(move || read_text(&path, &wanted.path))
-            .await??;
-        let text = match (first, last) {
-            (None, None) => text,
-            _ => {
-                let skip = first.unwrap_or(1) - 1;
-                let take = last.map_or(usize::MAX, |last| last - skip);
-                let lines: Vec<&str> = text.lines().skip(skip).take(take).collect();
-                if lines.is_empty() && skip > 0 {
-                    let total = text.lines().count();
-                    return Ok(ToolOutput::text(format!(
-                        "(start_line exceeds file length: the file has {total} lines)"
-                    )));
-                }
-                lines.join("\n")
+        let read = move || match (first, last) {
+            (None, None) => whole(&path, &wanted.path).map(Lines::Text),
+            _ => lines(&path, &wanted.path, first.unwrap_or(1), last),
+        };
+        let text = match cx.blocking(read).await?? {
+            Lines::Text(text) => text,
+            Lines::Beyond { total } => {
+                return Ok(ToolOutput::text(format!(
+                    "(start_line exceeds file length: the file has {total} lines)"
+                )));
             }
         };
         if text.is_empty() {
@@ -109,26 +103,78 @@ fn line(name: &str, number: Option<i64>) -> Result<Option<usize>, ToolError> {
     }
 }
 
-fn read_text(path: &ResolvedPath, asked: &str) -> Result<String, ToolError> {
+/// What stands at the lines that were asked for.
+enum Lines {
+    Text(String),
+    /// The file ends before them.
+    Beyond {
+        total: usize,
+    },
+}
+
+fn whole(path: &ResolvedPath, asked: &str) -> Result<String, ToolError> {
     let mut bytes = Vec::new();
     path.open()?
         .take(LARGEST + 1)
         .read_to_end(&mut bytes)
-        .map_err(|source| PathError::Io {
-            path: asked.to_owned(),
-            source,
-        })?;
+        .map_err(|source| failed(asked, source))?;
     if bytes.len() as u64 > LARGEST {
         return Err(ToolError::failed(format!(
-            "`{asked}` is larger than {} MiB, too large to be read as text",
+            "`{asked}` is larger than {} MiB: read it in parts, with start_line and end_line",
             LARGEST / 1024 / 1024
         )));
     }
+    text(bytes, asked)
+}
+
+/// Reads lines without keeping those before them: the file may be of any size.
+fn lines(
+    path: &ResolvedPath,
+    asked: &str,
+    first: usize,
+    last: Option<usize>,
+) -> Result<Lines, ToolError> {
+    let failed = |source| failed(asked, source);
+    let mut file = BufReader::new(path.open()?);
+    for before in 0..first - 1 {
+        if file.skip_until(b'\n').map_err(failed)? == 0 {
+            return Ok(Lines::Beyond { total: before });
+        }
+    }
+    let mut bytes = Vec::new();
+    for line in first..=last.unwrap_or(usize::MAX) {
+        let room = (LARGEST + 1).saturating_sub(bytes.len() as u64);
+        let read = file.by_ref().take(room).read_until(b'\n', &mut bytes);
+        if read.map_err(failed)? == 0 {
+            if line == first && first > 1 {
+                return Ok(Lines::Beyond { total: first - 1 });
+            }
+            break;
+        }
+        if bytes.len() as u64 > LARGEST {
+            return Err(ToolError::failed(format!(
+                "these lines of `{asked}` are larger than {} MiB: read fewer at once",
+                LARGEST / 1024 / 1024
+            )));
+        }
+    }
+    let lines: Vec<String> = text(bytes, asked)?.lines().map(str::to_owned).collect();
+    Ok(Lines::Text(lines.join("\n")))
+}
+
+fn text(bytes: Vec<u8>, asked: &str) -> Result<String, ToolError> {
     let binary = bytes.contains(&0);
     match String::from_utf8(bytes) {
         Ok(text) if !binary => Ok(text),
         _ => Err(ToolError::failed(format!(
             "`{asked}` is not UTF-8 text: it may be an image, a spreadsheet or another binary file, which read_file cannot show"
         ))),
+    }
+}
+
+fn failed(asked: &str, source: io::Error) -> PathError {
+    PathError::Io {
+        path: asked.to_owned(),
+        source,
     }
 }

@@ -193,6 +193,63 @@ async fn a_folder_is_listed_two_levels_deep() {
 }
 
 #[tokio::test]
+async fn a_folder_of_ignored_names_is_not_called_empty() {
+    let f = Fixture::new();
+    let ls = || f.say(Ls::new(0), json!({"path": "/mnt/user-data/workspace"}));
+    f.put("workspace/target/x", "x");
+    assert_eq!(
+        ls().await,
+        "(nothing to show: one name is left out, such as target)"
+    );
+    f.put("workspace/b.tmp", "x");
+    assert_eq!(
+        ls().await,
+        "(nothing to show: 2 names are left out, such as b.tmp)"
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_name_cannot_pass_for_two_lines_of_a_list() {
+    let f = Fixture::new();
+    f.put("uploads/a\nb\u{202e}c.md", "x");
+    assert_eq!(
+        f.say(Ls::new(0), json!({"path": "/mnt/user-data/uploads"}))
+            .await,
+        r"/mnt/user-data/uploads/a\nb\u{202e}c.md"
+    );
+}
+
+#[tokio::test]
+async fn lines_of_a_file_of_any_size_can_be_read() {
+    let f = Fixture::new();
+    let path = "/mnt/user-data/uploads/big";
+    f.put("uploads/big", "line\r\n".repeat(4_000_000) + "end");
+    let read = async |args: Value| {
+        let Value::Object(mut args) = args else {
+            return String::new();
+        };
+        args.insert("path".to_owned(), json!(path));
+        f.say(ReadFile::new(0), Value::Object(args)).await
+    };
+    let lines = [
+        read(json!({"start_line": 2, "end_line": 3})).await,
+        read(json!({"start_line": 4_000_001})).await,
+        read(json!({"start_line": 4_000_002})).await,
+        read(json!({})).await,
+        read(json!({"start_line": 2})).await,
+    ];
+    insta::assert_snapshot!(lines.join("\n"), @"
+    line
+    line
+    end
+    (start_line exceeds file length: the file has 4000001 lines)
+    error: `/mnt/user-data/uploads/big` is larger than 16 MiB: read it in parts, with start_line and end_line
+    error: these lines of `/mnt/user-data/uploads/big` are larger than 16 MiB: read fewer at once
+    ");
+}
+
+#[tokio::test]
 async fn a_long_text_is_cut_and_says_so() {
     let f = Fixture::new();
     f.put("outputs/long.md", "长".repeat(81_921));

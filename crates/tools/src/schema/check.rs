@@ -6,13 +6,24 @@ use super::problem::{ArgumentProblem, describe};
 /// Schemas may refer to themselves; values cannot be deeper than this.
 const DEEPEST: usize = 64;
 
+/// How many schemas one value may be held against in all: references that
+/// branch at every level would take for ever within the depth above.
+const MOST_STEPS: usize = 100_000;
+
 pub(super) fn check(schema: &Value, args: Value) -> Result<Args, Vec<ArgumentProblem>> {
     let mut args = args;
     let mut checker = Checker {
         root: schema,
         problems: Vec::new(),
+        steps: 0,
     };
     checker.visit(schema, &mut args, &Place::default(), 0);
+    if checker.steps > MOST_STEPS {
+        checker.problems = vec![ArgumentProblem {
+            argument: String::new(),
+            text: format!("took more than {MOST_STEPS} steps to check: send less at once"),
+        }];
+    }
     checker.problems.sort_by(|a, b| a.argument.cmp(&b.argument));
     match args {
         Value::Object(args) if checker.problems.is_empty() => Ok(args),
@@ -41,6 +52,7 @@ impl Place {
 struct Checker<'a> {
     root: &'a Value,
     problems: Vec<ArgumentProblem>,
+    steps: usize,
 }
 
 impl<'a> Checker<'a> {
@@ -51,7 +63,22 @@ impl<'a> Checker<'a> {
         });
     }
 
+    /// Counts a step, and tells whether there was one left.
+    fn step(&mut self) -> bool {
+        self.steps += 1;
+        self.steps <= MOST_STEPS
+    }
+
+    /// Finds what a `$ref` of a schema stands for.
+    fn target(&self, schema: &Map<String, Value>) -> Option<&'a Value> {
+        let target = schema.get("$ref").and_then(Value::as_str)?;
+        self.root.pointer(target.strip_prefix('#')?)
+    }
+
     fn visit(&mut self, schema: &'a Value, value: &mut Value, place: &Place, depth: usize) {
+        if !self.step() {
+            return;
+        }
         let schema = match schema {
             Value::Object(keywords) => keywords,
             Value::Bool(false) => return self.report(place, "is not allowed".to_owned()),
@@ -60,11 +87,8 @@ impl<'a> Checker<'a> {
         if depth > DEEPEST {
             return self.report(place, format!("is nested deeper than {DEEPEST} levels"));
         }
-        if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-            let found = target.strip_prefix('#').and_then(|p| self.root.pointer(p));
-            if let Some(found) = found {
-                self.visit(found, value, place, depth + 1);
-            }
+        if let Some(target) = self.target(schema) {
+            self.visit(target, value, place, depth + 1);
         }
         if let Some(kinds) = schema.get("type") {
             let kinds = names(kinds);
@@ -102,7 +126,7 @@ impl<'a> Checker<'a> {
 
     fn choices(&mut self, schema: &Map<String, Value>, value: &Value, place: &Place) {
         if let Some(Value::Array(choices)) = schema.get("enum")
-            && !choices.contains(value)
+            && !choices.iter().any(|choice| is_same(choice, value))
         {
             let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
             let text = format!(
@@ -113,7 +137,7 @@ impl<'a> Checker<'a> {
             self.report(place, text);
         }
         if let Some(only) = schema.get("const")
-            && only != value
+            && !is_same(only, value)
         {
             self.report(place, format!("expected {only}, got {}", describe(value)));
         }
@@ -171,22 +195,19 @@ impl<'a> Checker<'a> {
         place: &Place,
         depth: usize,
     ) {
-        let none = Map::new();
-        let properties = match schema.get("properties") {
-            Some(Value::Object(properties)) => properties,
-            _ => &none,
-        };
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let property = |key: &str| properties.and_then(|properties| properties.get(key));
         let required = schema.get("required").map(names).unwrap_or_default();
         fields.retain(|key, value| {
             let optional = !required.contains(&key.as_str());
             let left_out = value.is_null()
                 && optional
-                && properties.get(key).is_some_and(|s| !self.allows_null(s, 0));
+                && property(key).is_some_and(|s| !self.allows_null(s, 0));
             !left_out
         });
         for key in &required {
             if !fields.contains_key(*key) {
-                let expected = properties.get(*key).map_or_else(String::new, |schema| {
+                let expected = property(key).map_or_else(String::new, |schema| {
                     let kinds = schema.get("type").map(names).unwrap_or_default();
                     match kinds.is_empty() {
                         true => String::new(),
@@ -201,12 +222,11 @@ impl<'a> Checker<'a> {
         }
         for (key, value) in fields.iter_mut() {
             let place = place.key(key);
-            // Through `schema` again, because the borrow must outlive `none`.
-            let known = schema.get("properties").and_then(|p| p.get(key));
-            match (known, schema.get("additionalProperties")) {
+            match (property(key), schema.get("additionalProperties")) {
                 (Some(known), _) => self.visit(known, value, &place, depth + 1),
                 (None, Some(Value::Bool(false))) => {
-                    let text = unknown(key, properties.keys().map(String::as_str));
+                    let known = properties.into_iter().flat_map(Map::keys);
+                    let text = unknown(key, known.map(String::as_str));
                     self.report(&place, text);
                 }
                 (None, Some(other)) => self.visit(other, value, &place, depth + 1),
@@ -260,20 +280,45 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn allows_null(&self, schema: &Value, depth: usize) -> bool {
-        if depth > DEEPEST {
+    /// Tells whether null fits a schema: whatever the schema says of values
+    /// must allow it.
+    fn allows_null(&mut self, schema: &'a Value, depth: usize) -> bool {
+        let schema = match schema {
+            Value::Object(keywords) => keywords,
+            other => return *other != Value::Bool(false),
+        };
+        if depth > DEEPEST || !self.step() {
             return false;
         }
-        let typed = match schema.get("type") {
-            Some(kinds) => names(kinds).contains(&"null"),
-            None => false,
+        let typed = match schema.get("type").map(names) {
+            Some(kinds) if !kinds.is_empty() => kinds.contains(&"null"),
+            _ => true,
         };
-        let listed = list(schema.get("enum")).contains(&Value::Null);
-        let alternative = ["anyOf", "oneOf"]
-            .iter()
-            .flat_map(|keyword| list(schema.get(keyword)))
-            .any(|schema| self.allows_null(schema, depth + 1));
-        typed || listed || alternative
+        let chosen = match schema.get("enum") {
+            Some(Value::Array(choices)) => choices.contains(&Value::Null),
+            _ => true,
+        };
+        let fixed = schema.get("const").is_none_or(Value::is_null);
+        if !(typed && chosen && fixed) {
+            return false;
+        }
+        let parts = list(schema.get("allOf"));
+        let mut all = self.target(schema).into_iter().chain(parts);
+        if !all.all(|part| self.allows_null(part, depth + 1)) {
+            return false;
+        }
+        ["anyOf", "oneOf"].iter().all(|keyword| {
+            let parts = list(schema.get(*keyword));
+            parts.is_empty() || parts.iter().any(|part| self.allows_null(part, depth + 1))
+        })
+    }
+}
+
+/// Compares as JSON Schema does: `1.0` is `1`.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        _ => a == b,
     }
 }
 
@@ -345,7 +390,7 @@ fn expected_kinds(kinds: &[&str]) -> String {
 }
 
 fn unknown<'k>(key: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
-    let nearest = crate::nearest::nearest(key, known.clone());
+    let nearest = tine_engine::text::nearest(key, known.clone());
     let mut known: Vec<&str> = known.collect();
     known.sort_unstable();
     match nearest {

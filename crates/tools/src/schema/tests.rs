@@ -130,6 +130,70 @@ fn a_schema_that_refers_to_itself_for_ever_ends() {
 }
 
 #[test]
+fn references_that_branch_at_every_level_end_too() {
+    let mut defs = String::new();
+    for (keyword, start) in [("allOf", 0), ("anyOf", 100)] {
+        for n in start..start + 40 {
+            let next = format!(r##"{{"$ref":"#/$defs/d{}"}}"##, n + 1);
+            defs += &format!(r#""d{n}":{{"{keyword}":[{next},{next}]}},"#);
+        }
+    }
+    defs += r#""d40":{},"d140":{"type":"string"}"#;
+    let schema = |first: usize| {
+        let text = format!(
+            r##"{{"type":"object","properties":{{"x":{{"$ref":"#/$defs/d{first}"}}}},"$defs":{{{defs}}}}}"##
+        );
+        ArgSchema::parse(&text).unwrap()
+    };
+    for (first, value) in [(0, json!(1)), (100, json!(1)), (100, json!(null))] {
+        let errors = schema(first).check("t", json!({"x": value})).unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(errors, @"
+            t was not run, because its arguments are wrong:
+            - took more than 100000 steps to check: send less at once
+            ");
+        }
+    }
+    assert!(schema(30).check("t", json!({"x": 1})).is_ok());
+}
+
+#[test]
+fn null_is_left_out_only_where_the_schema_forbids_it() {
+    let text = r##"{
+      "type": "object",
+      "properties": {
+        "any": {"description": "any"},
+        "ref": {"$ref": "#/$defs/nullable"},
+        "refs": {"$ref": "#/$defs/text"},
+        "one": {"const": null},
+        "choice": {"enum": ["a", null]},
+        "letters": {"enum": ["a"]},
+        "both": {"allOf": [{"$ref": "#/$defs/nullable"}, {"type": "string"}]},
+        "never": false
+      },
+      "$defs": {"nullable": {"type": ["string", "null"]}, "text": {"type": "string"}}
+    }"##;
+    let schema = ArgSchema::parse(text).unwrap();
+    let names = [
+        "any", "ref", "refs", "one", "choice", "letters", "both", "never",
+    ];
+    let nulls = names.iter().map(|name| ((*name).to_owned(), Value::Null));
+    let kept = schema.check("t", Value::Object(nulls.collect())).unwrap();
+    let mut kept: Vec<&str> = kept.keys().map(String::as_str).collect();
+    kept.sort_unstable();
+    assert_eq!(kept, ["any", "choice", "one", "ref"]);
+}
+
+#[test]
+fn numbers_are_compared_by_value() {
+    let text = r#"{"type": "object", "properties": {"n": {"enum": [1]}, "m": {"const": 2}}}"#;
+    let schema = ArgSchema::parse(text).unwrap();
+    assert!(schema.check("t", json!({"n": 1.0, "m": 2.0})).is_ok());
+    assert!(schema.check("t", json!({"n": 1.5})).is_err());
+    assert!(schema.check("t", json!({"n": "1"})).is_err());
+}
+
+#[test]
 fn the_text_of_a_schema_keeps_its_key_order() {
     let text = r#"{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"string"}}}"#;
     assert_eq!(ArgSchema::parse(text).unwrap().text(), text);

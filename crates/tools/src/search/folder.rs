@@ -9,6 +9,7 @@ use cap_std::time::SystemTime;
 
 use super::document::{Document, Kind};
 use super::index::{Hit, Index};
+use super::segment::LONGEST_QUERY;
 
 /// A larger file is no article.
 const LARGEST_FILE: u64 = 2 * 1024 * 1024;
@@ -18,6 +19,8 @@ const MOST_FILES: usize = 10_000;
 /// How many names are looked at, should the folder be a whole disk.
 const MOST_NAMES: usize = 100_000;
 const DEEPEST: usize = 16;
+/// How many notes one search gives; the others are only counted.
+const MOST_NOTES: usize = 5;
 
 /// Ranked full-text search over a folder of Markdown, text and HTML files.
 ///
@@ -33,7 +36,8 @@ pub struct FolderSearch {
 pub struct Found {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// Files that were left out, each with the reason.
+    /// What was left out, each with the reason: at most five, and then how
+    /// many more there are.
     pub notes: Vec<String>,
 }
 
@@ -96,9 +100,20 @@ impl FolderSearch {
     pub fn search(&self, query: &str, most: usize) -> Result<Found, SearchError> {
         let built = self.built()?;
         let index = built.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes: Vec<String> = built.notes.iter().take(MOST_NOTES).cloned().collect();
+        let more = built.notes.len() - notes.len();
+        if more > 0 {
+            let in_what = self.folder.display();
+            notes.push(format!("{more} more such notes on files in {in_what}"));
+        }
+        if query.chars().nth(LONGEST_QUERY).is_some() {
+            notes.push(format!(
+                "the query is longer than {LONGEST_QUERY} characters: the rest is left out"
+            ));
+        }
         Ok(Found {
             hits: index.search(query, most)?,
-            notes: built.notes.clone(),
+            notes,
         })
     }
 
@@ -195,14 +210,17 @@ impl Scan {
         if kind.is_dir() {
             return self.folder(&dir.open_dir(name)?, &format!("{child}/"), depth + 1);
         }
-        let Some(format) = Kind::of(name) else {
-            return Ok(());
-        };
-        if !kind.is_file() {
+        let format = Kind::of(name);
+        // What a link leads to may be a whole folder of articles.
+        let of_interest = format.is_some()
+            || kind.is_symlink() && !dir.metadata(name).is_ok_and(|found| found.is_file());
+        if !kind.is_file() && of_interest {
             self.notes
                 .push(format!("{child}: a link or a special file, left out"));
-            return Ok(());
         }
+        let Some(format) = format.filter(|_| kind.is_file()) else {
+            return Ok(());
+        };
         let found = entry.metadata()?;
         if found.len() > LARGEST_FILE {
             let limit = LARGEST_FILE / 1024 / 1024;
@@ -233,7 +251,9 @@ fn read_all(root: &Dir, scan: Scan) -> Result<Built, SearchError> {
         match read_text(root, &file.path) {
             Ok(text) => {
                 total += text.len() as u64;
-                documents.push(Document::read(file.kind, &file.path, &text));
+                let (document, left_out) = Document::read(file.kind, &file.path, &text);
+                documents.push(document);
+                notes.extend(left_out.iter().map(|note| format!("{}: {note}", file.path)));
             }
             Err(reason) => notes.push(format!("{}: {reason}, left out", file.path)),
         }
@@ -335,16 +355,45 @@ mod tests {
     #[test]
     fn links_are_not_followed() {
         let disk = folder();
-        std::os::unix::fs::symlink("a.md", disk.path().join("link.md")).unwrap();
-        let search = FolderSearch::new(disk.path());
-        let found = search.search("电池", 5).unwrap();
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(to, disk.path().join(name)).unwrap();
+        };
+        link("a.md", "link.md");
+        link("deep", "folder");
+        link("/usr", "outside");
+        link("image.png", "picture");
+        for name in ["binary.txt", "huge.md", "latin.md"] {
+            std::fs::remove_file(disk.path().join(name)).unwrap();
+        }
+        let found = FolderSearch::new(disk.path()).search("电池", 5).unwrap();
         assert_eq!(found.hits.len(), 1);
-        assert!(
-            found
-                .notes
-                .iter()
-                .any(|note| note.starts_with("link.md: a link"))
-        );
+        insta::assert_snapshot!(found.notes.join("\n"), @"
+        folder: a link or a special file, left out
+        link.md: a link or a special file, left out
+        outside: a link or a special file, left out
+        ");
+    }
+
+    #[test]
+    fn many_notes_are_counted_instead_of_told() {
+        let disk = tempfile::tempdir().unwrap();
+        for n in 0..8 {
+            std::fs::write(disk.path().join(format!("{n}.txt")), b"\xff").unwrap();
+        }
+        let search = FolderSearch::new(disk.path());
+        let notes = search.search(&"茶".repeat(501), 5).unwrap().notes;
+        let notes = notes
+            .join("\n")
+            .replace(disk.path().to_str().unwrap(), "DIR");
+        insta::assert_snapshot!(notes, @"
+        0.txt: not UTF-8, left out
+        1.txt: not UTF-8, left out
+        2.txt: not UTF-8, left out
+        3.txt: not UTF-8, left out
+        4.txt: not UTF-8, left out
+        3 more such notes on files in DIR
+        the query is longer than 500 characters: the rest is left out
+        ");
     }
 
     #[test]

@@ -23,16 +23,14 @@ const INLINE: [&[u8]; 24] = [
     b"wbr",
 ];
 
+/// The hidden elements whose content is no markup: a start tag in a script is
+/// part of the script.
+const RAW: [&[u8]; 4] = [b"script", b"style", b"iframe", b"noembed"];
+
 /// Reads a page: its title (or else its first main heading) and its text.
 pub(super) fn read(text: &str) -> Page {
     let mut tokens = Tokenizer::new(text);
-    let mut title = String::new();
-    let mut heading = String::new();
-    let mut body = String::new();
-    let mut hidden: Option<Vec<u8>> = None;
-    let mut depth = 0usize;
-    let mut in_title = false;
-    let mut in_heading = false;
+    let mut reader = Reader::default();
     while let Some(token) = tokens.next() {
         let Ok(token) = token;
         match token {
@@ -45,72 +43,146 @@ pub(super) fn read(text: &str) -> Page {
                         tokens.set_state(state);
                     }
                 }
-                match &hidden {
-                    Some(open) if open.as_slice() == name && !tag.self_closing => depth += 1,
-                    Some(_) => {}
-                    None if HIDDEN.contains(&name) && !tag.self_closing => {
-                        hidden = Some(name.to_vec());
-                        depth = 1;
-                    }
-                    None => {
-                        in_title |= name == b"title" && title.is_empty();
-                        in_heading |= name == b"h1" && heading.is_empty();
-                        if !INLINE.contains(&name) {
-                            body.push(if matches!(name, b"td" | b"th") {
-                                ' '
-                            } else {
-                                '\n'
-                            });
-                        }
-                    }
-                }
+                reader.start(name, tag.self_closing);
             }
-            Token::EndTag(tag) => {
-                let name: &[u8] = &tag.name;
-                match &hidden {
-                    Some(open) if open.as_slice() == name => {
-                        depth -= 1;
-                        if depth == 0 {
-                            hidden = None;
-                        }
-                    }
-                    Some(_) => {}
-                    None => {
-                        in_title &= name != b"title";
-                        in_heading &= name != b"h1";
-                        if !INLINE.contains(&name) && !matches!(name, b"td" | b"th") {
-                            body.push('\n');
-                        }
-                    }
-                }
-            }
-            Token::String(text) if hidden.is_none() => {
-                let text = String::from_utf8_lossy(&text).replace(['\n', '\r', '\t'], " ");
-                if in_title {
-                    title.push_str(&text);
-                } else {
-                    if in_heading {
-                        heading.push_str(&text);
-                    }
-                    body.push_str(&text);
-                }
-            }
+            Token::EndTag(tag) => reader.end(&tag.name),
+            Token::String(text) => reader.text(&String::from_utf8_lossy(&text)),
             _ => {}
         }
     }
-    let title = [title, heading]
-        .into_iter()
-        .map(|text| tidy(&text))
-        .find(|text| !text.is_empty());
-    let mut body = tidy(&body);
-    // A first heading that repeats the title says nothing more.
-    if let Some(rest) = title.as_deref().and_then(|t| body.strip_prefix(t)) {
-        body = rest.trim_start_matches('\n').to_owned();
+    reader.finish()
+}
+
+#[derive(Default)]
+struct Reader {
+    title: String,
+    heading: String,
+    body: String,
+    in_title: bool,
+    in_heading: bool,
+    /// Within an element whose content is no markup.
+    raw: bool,
+    hidden: Option<Hidden>,
+}
+
+/// An element whose text is not for readers.
+struct Hidden {
+    name: Vec<u8>,
+    /// How many of its kind are open.
+    depth: usize,
+    /// Where the body ended when it began.
+    body: usize,
+}
+
+impl Reader {
+    fn start(&mut self, name: &[u8], closed: bool) {
+        self.raw |= RAW.contains(&name) && !closed;
+        match &mut self.hidden {
+            Some(hidden) if hidden.name == name && !closed => hidden.depth += 1,
+            None if HIDDEN.contains(&name) && !self.raw && !closed => {
+                self.hidden = Some(Hidden {
+                    name: name.to_vec(),
+                    depth: 1,
+                    body: self.body.len(),
+                });
+            }
+            None => {
+                self.in_title |= name == b"title" && self.title.is_empty();
+                self.in_heading |= name == b"h1" && self.heading.is_empty();
+            }
+            Some(_) => {}
+        }
+        self.body.push_str(match name {
+            b"td" | b"th" => " ",
+            _ if INLINE.contains(&name) => "",
+            _ => "\n",
+        });
     }
-    Page {
-        title,
-        url: None,
-        body,
+
+    fn end(&mut self, name: &[u8]) {
+        self.raw &= !RAW.contains(&name);
+        match &mut self.hidden {
+            Some(hidden) if hidden.name == name => {
+                hidden.depth -= 1;
+                if hidden.depth == 0 {
+                    self.body.truncate(hidden.body);
+                    self.hidden = None;
+                }
+            }
+            Some(_) => {}
+            None => {
+                self.in_title &= name != b"title";
+                self.in_heading &= name != b"h1";
+            }
+        }
+        if !INLINE.contains(&name) && !matches!(name, b"td" | b"th") {
+            self.body.push('\n');
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.raw {
+            return;
+        }
+        let text = text.replace(['\n', '\r', '\t'], " ");
+        if self.in_title && self.hidden.is_none() {
+            self.title.push_str(&text);
+            return;
+        }
+        if self.in_heading && self.hidden.is_none() {
+            self.heading.push_str(&text);
+        }
+        self.body.push_str(&text);
+    }
+
+    /// An element that was never closed hides nothing: its text is in the
+    /// body by now, and stays.
+    fn finish(self) -> Page {
+        let title = [self.title, self.heading]
+            .into_iter()
+            .map(|text| tidy(&text))
+            .find(|text| !text.is_empty());
+        let body = tidy(&self.body);
+        let repeated = title.as_deref().and_then(|title| body.strip_prefix(title));
+        Page {
+            // A first line that repeats the title says nothing more.
+            body: match repeated {
+                Some("") => String::new(),
+                Some(rest) if rest.starts_with('\n') => rest[1..].to_owned(),
+                _ => body,
+            },
+            title,
+            ..Page::default()
+        }
+    }
+}
+
+/// What a tag within a line of Markdown does to the line.
+pub(super) enum Mark {
+    /// Begins an element whose text is not for readers.
+    Hides(String),
+    /// Ends such an element.
+    Ends(String),
+    /// Separates the words beside it.
+    Breaks,
+    /// Changes how the text looks, or is a comment.
+    Flows,
+}
+
+/// Says what a single tag does.
+pub(super) fn mark(tag: &str) -> Mark {
+    let owned = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    let Some(Ok(token)) = Tokenizer::new(tag).next() else {
+        return Mark::Flows;
+    };
+    match token {
+        Token::StartTag(tag) if HIDDEN.contains(&&tag.name[..]) && !tag.self_closing => {
+            Mark::Hides(owned(&tag.name))
+        }
+        Token::EndTag(tag) if HIDDEN.contains(&&tag.name[..]) => Mark::Ends(owned(&tag.name)),
+        Token::StartTag(tag) if !INLINE.contains(&&tag.name[..]) => Mark::Breaks,
+        Token::EndTag(tag) if !INLINE.contains(&&tag.name[..]) => Mark::Breaks,
+        _ => Mark::Flows,
     }
 }
 
@@ -141,6 +213,12 @@ mod tests {
         );
         check("<table><tr><td>1</td><td>2</td></tr></table>", None, "1 2");
         check("<nav><nav>a</nav>b</nav>c", None, "c");
+        check(
+            "<svg><title>icon</title></svg><title>Real</title>x",
+            Some("Real"),
+            "x",
+        );
+        check("a<br>b<img alt='pic'>c", None, "a\nb\nc");
         check("just text", None, "just text");
         check("", None, "");
     }
@@ -152,5 +230,33 @@ mod tests {
         check("<script>never closed", None, "");
         check("</p></p>x<", None, "x<");
         check("<title>never closed", Some("never closed"), "");
+    }
+
+    #[test]
+    fn only_a_first_line_that_is_the_title_is_taken_for_it() {
+        check(
+            "<title>Tea</title><p>Teapots are old.</p>",
+            Some("Tea"),
+            "Teapots are old.",
+        );
+        check(
+            "<title>AI</title><p>AIR travel</p>",
+            Some("AI"),
+            "AIR travel",
+        );
+        check("<title>Tea</title><p>Tea</p>", Some("Tea"), "");
+        check("<h1>Tea</h1>houses", Some("Tea"), "houses");
+    }
+
+    #[test]
+    fn an_element_that_is_never_closed_hides_nothing_but_scripts() {
+        check(
+            "<p>one<nav>menu<p>two</p></div>rest of page",
+            None,
+            "one\nmenu\ntwo\nrest of page",
+        );
+        check("<nav>a<script>x()</script>b", None, "a\nb");
+        check("<noscript>a</noscript>b<svg>c", None, "b\nc");
+        check("a<style>p {}", None, "a");
     }
 }

@@ -2,12 +2,14 @@
 
 mod document;
 mod folder;
+mod front_matter;
 mod html;
 mod index;
+mod markdown;
 mod segment;
 mod snippet;
 mod tool;
 
 pub use folder::{FolderSearch, Found, SearchError};
 pub use index::Hit;
-pub(crate) use tool::LocalWebSearch;
+pub(crate) use tool::{LocalWebSearch, MOST_RESULTS};

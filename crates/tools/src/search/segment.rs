@@ -5,6 +5,8 @@
 //! words have two. So text is cut here before it is indexed: each run of
 //! Chinese, Japanese or Korean gives its single characters and its pairs.
 
+use tine_engine::text::is_cjk;
+
 /// Words that hold a sentence together. They are left out of a query, unless
 /// it has no others.
 const FILLER_ENGLISH: &[&str] = &[
@@ -51,7 +53,10 @@ const TIMELY_CHINESE: &[&str] = &[
 const FILLER_CHARACTERS: &str = "的了和与及或在是有吗呢请搜查找写并存成我你这那一份篇个";
 
 /// The most terms of one query; more would only be noise.
-const MOST_TERMS: usize = 64;
+pub(super) const MOST_TERMS: usize = 64;
+
+/// The most characters of one query; what follows is left out.
+pub(super) const LONGEST_QUERY: usize = 500;
 
 /// Writes a text as words with spaces between them, for the index.
 pub(super) fn for_index(text: &str) -> String {
@@ -89,9 +94,11 @@ pub(super) struct Terms {
 
 impl Terms {
     pub(super) fn of(query: &str) -> Self {
+        // Each term is compared with all before it.
+        let query: String = query.chars().take(LONGEST_QUERY).collect();
         let mut terms = Self::default();
         let mut all = Vec::new();
-        for run in runs(query) {
+        for run in runs(&query) {
             match run {
                 Run::Word(word) => {
                     let list = match word.as_str() {
@@ -158,18 +165,6 @@ pub(super) fn fold(text: &str) -> String {
 pub(super) fn is_cjk_or_mark(c: char) -> bool {
     is_cjk(c)
         || matches!(c, '\u{3000}'..='\u{303F}' | '\u{FF00}'..='\u{FF0F}' | '\u{FF1A}'..='\u{FF1F}')
-}
-
-fn is_cjk(c: char) -> bool {
-    matches!(
-        c,
-        '\u{3400}'..='\u{4DBF}'
-            | '\u{4E00}'..='\u{9FFF}'
-            | '\u{F900}'..='\u{FAFF}'
-            | '\u{20000}'..='\u{3FFFF}'
-            | '\u{3041}'..='\u{30FF}'
-            | '\u{AC00}'..='\u{D7AF}'
-    )
 }
 
 fn narrow(c: char) -> char {
@@ -279,6 +274,14 @@ mod tests {
         check("what is new", &["what", "is", "new"], &[]);
         check("\"C++\" OR NOT *", &["c", "not"], &[]);
         check("!?", &[], &[]);
+    }
+
+    #[test]
+    fn a_query_as_long_as_a_book_is_cut_first() {
+        let many: String = ('\u{4E00}'..'\u{9FFF}').cycle().take(400_000).collect();
+        assert_eq!(Terms::of(&many).finding.len(), MOST_TERMS);
+        let late = format!("{}茶", "the ".repeat(LONGEST_QUERY));
+        assert!(!Terms::of(&late).finding.contains(&"茶".to_owned()));
     }
 
     #[test]

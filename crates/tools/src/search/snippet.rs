@@ -1,44 +1,88 @@
-use super::segment::fold;
+use tine_engine::text::is_cjk;
+
+use super::segment::{MOST_TERMS, fold};
 
 /// How long a snippet may be, in characters.
 const LONGEST: usize = 240;
 
+/// How much of a text is looked at, in bytes. What an article is about stands
+/// in its beginning, and a search should not take longer for a huge list.
+const LOOKED_AT: usize = 64 * 1024;
+
 /// Takes the stretch of sentences that holds most of the terms, the earliest
 /// of equals.
 pub(super) fn snippet(body: &str, terms: &[String]) -> String {
+    let body = &body[..body.floor_char_boundary(LOOKED_AT)];
     let sentences = sentences(body);
-    let folded: Vec<String> = sentences.iter().map(|sentence| fold(sentence)).collect();
-    let stems: Vec<&str> = terms.iter().map(|term| stem(term)).collect();
+    let terms: Vec<Term<'_>> = terms.iter().take(MOST_TERMS).map(|t| Term::of(t)).collect();
+    let held: Vec<u64> = sentences.iter().map(|text| held(text, &terms)).collect();
+    let lengths: Vec<usize> = sentences.iter().map(|text| text.chars().count()).collect();
     let mut best = (0, 0, 0);
+    // The stretch that begins at `first` ends before `last`.
+    let mut last = 0;
+    let mut length = 0;
     for first in 0..sentences.len() {
-        // A start without a term would only push the words out of sight.
-        if !stems.iter().any(|stem| folded[first].contains(stem)) {
-            continue;
-        }
-        let mut length = 0;
-        let mut last = first;
-        while last < sentences.len() {
-            length += sentences[last].chars().count();
-            if length > LONGEST && last > first {
-                break;
-            }
+        while last < sentences.len() && (last <= first || length + lengths[last] <= LONGEST) {
+            length += lengths[last];
             last += 1;
         }
-        let within = &folded[first..last];
-        let found = stems
-            .iter()
-            .filter(|stem| within.iter().any(|sentence| sentence.contains(**stem)))
-            .count();
-        if found > best.0 {
-            best = (found, first, last);
+        // A start without a term would only push the words out of sight.
+        if held[first] != 0 {
+            let all = held[first..last].iter().fold(0, |all, held| all | held);
+            let found = all.count_ones() as usize;
+            if found > best.0 {
+                best = (found, first, last);
+            }
+            if found == terms.len() {
+                break;
+            }
         }
+        length -= lengths[first];
     }
     let (found, first, last) = best;
     let chosen = match found {
-        0 => sentences.concat(),
+        // More than is shown, so that `cut` sees whether there is more.
+        0 => body.chars().take(2 * LONGEST).collect(),
         _ => sentences[first..last].concat(),
     };
     cut(chosen.replace('\n', " ").trim())
+}
+
+/// One term as it is looked for in a sentence.
+struct Term<'a> {
+    text: &'a str,
+    /// Written without spaces, so it may stand anywhere.
+    cjk: bool,
+    /// Too short to be the beginning of another word by no accident.
+    whole: bool,
+}
+
+impl<'a> Term<'a> {
+    fn of(term: &'a str) -> Self {
+        Self {
+            text: stem(term),
+            cjk: term.chars().any(is_cjk),
+            whole: term.chars().count() < 4,
+        }
+    }
+
+    fn is_in(&self, folded: &str) -> bool {
+        let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_cjk(c));
+        folded.match_indices(self.text).any(|(at, found)| {
+            let before = folded[..at].chars().next_back();
+            let after = folded[at + found.len()..].chars().next();
+            self.cjk || !(in_word(before) || self.whole && in_word(after))
+        })
+    }
+}
+
+/// Says which of the terms a sentence holds, a bit each.
+fn held(sentence: &str, terms: &[Term<'_>]) -> u64 {
+    let folded = fold(sentence);
+    (0..u64::BITS)
+        .zip(terms)
+        .filter(|(_, term)| term.is_in(&folded))
+        .fold(0, |held, (bit, _)| held | 1 << bit)
 }
 
 fn cut(text: &str) -> String {
@@ -110,6 +154,33 @@ mod tests {
         );
         check("Only this.", &["absent"], "Only this.");
         check("", &["x"], "");
+    }
+
+    #[test]
+    fn words_are_found_at_their_beginning_and_short_ones_whole() {
+        let filler = "It was said that the rain in the paper remains a claim. ".repeat(8);
+        for (term, end) in [
+            ("ai", "Then an AI planner came."),
+            ("ai", "Ask 用AI做的 one."),
+            ("rain", "Rainy days."),
+            ("train", "Trains ran."),
+        ] {
+            let filler = filler.replace("rain", if term == "rain" { "train" } else { "rain" });
+            check(&format!("{filler}{end}"), &[term], end);
+        }
+        let start = filler.split_inclusive(". ").next().unwrap_or_default();
+        assert!(snippet(&filler, &["ai".to_owned()]).starts_with(start));
+    }
+
+    #[test]
+    fn a_hostile_text_costs_no_more_than_its_beginning() {
+        let terms: Vec<String> = (0..MOST_TERMS).map(|n| format!("茶{n}")).collect();
+        for text in ["茶。", "茶\n", "茶0。", "茶0 "] {
+            let body = text.repeat(400_000);
+            assert!(snippet(&body, &terms).chars().count() <= LONGEST + 1);
+        }
+        let late = "x ".repeat(LOOKED_AT) + "茶";
+        assert!(!snippet(&late, &["茶".to_owned()]).contains('茶'));
     }
 
     #[test]

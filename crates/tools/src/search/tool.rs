@@ -15,6 +15,10 @@ use crate::tool::Tool;
 /// says.
 const DEFAULT_RESULTS: usize = 5;
 
+/// The most results that are given, whoever asks: `maximum` below says so to
+/// the model.
+pub(crate) const MOST_RESULTS: usize = 50;
+
 const ARGS: &str = r#"{
   "type": "object",
   "properties": {

@@ -14,7 +14,7 @@ use tine_engine::Update;
 use crate::cx::ToolCx;
 use crate::error::ToolError;
 use crate::output::{ToolCommand, ToolOutput};
-use crate::schema::{ArgSchema, Args};
+use crate::schema::{ArgSchema, Args, ArgumentErrors, ArgumentProblem};
 use crate::spec::{Effect, Source, ToolSpec};
 use crate::tool::Tool;
 
@@ -94,9 +94,20 @@ impl Tool for AskClarification {
     }
 
     async fn call(&self, cx: &ToolCx, args: Args) -> Result<ToolOutput, ToolError> {
+        let question = args.get("question").and_then(Value::as_str);
+        if question.is_none_or(|question| question.trim().is_empty()) {
+            return Err(ToolError::Arguments(ArgumentErrors {
+                tool: self.spec.name.clone(),
+                problems: vec![ArgumentProblem {
+                    argument: "question".to_owned(),
+                    text: "must not be empty".to_owned(),
+                }],
+            }));
+        }
+        // An error, so that nobody takes the text for the user's answer.
         if cx.flag(DISABLED) {
-            return Ok(ToolOutput::text(
-                "Questions are switched off in this run. Decide for yourself what is most likely meant, go on, and say in your final answer what you assumed.",
+            return Err(ToolError::failed(
+                "questions are switched off in this run: decide for yourself what is most likely meant, go on, and say in your final answer what you assumed",
             ));
         }
         if cx.maps_route(ROUTE) {

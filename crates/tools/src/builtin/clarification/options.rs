@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -82,18 +84,37 @@ fn without_bullet(line: &str) -> &str {
     }
 }
 
-/// Removes what looks like XML tags, which some models wrap options in.
+/// Removes XML tags, which some models wrap options in.
+///
+/// A tag that is never closed is no tag: `Option<A>` stays.
 fn without_tags(text: &str) -> String {
+    let closed: BTreeSet<&str> = text
+        .split("</")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('>'))
+        .map(|(name, _)| name.trim())
+        .collect();
+    let is_tag = |inside: &str| {
+        let name = inside
+            .split(|c: char| c.is_whitespace() || c == '/')
+            .next()
+            .unwrap_or_default();
+        let named = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        match inside.strip_prefix('/') {
+            Some(name) => named(name),
+            None => named(name) && (inside.ends_with('/') || closed.contains(name)),
+        }
+    };
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find('<') {
         let (before, tag) = rest.split_at(start);
         clean.push_str(before);
         let inside = &tag[1..];
-        let name = inside.strip_prefix('/').unwrap_or(inside);
-        let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         match inside.find(['<', '>']) {
-            Some(end) if named && inside[end..].starts_with('>') => rest = &inside[end + 1..],
+            Some(end) if inside[end..].starts_with('>') && is_tag(&inside[..end]) => {
+                rest = &inside[end + 1..];
+            }
             _ => {
                 clean.push('<');
                 rest = inside;

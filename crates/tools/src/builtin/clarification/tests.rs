@@ -53,6 +53,14 @@ fn a_question_is_written_with_its_choices() {
         "❓ a < b > c\n\n  1. x < 3\n  2. <",
     );
     check(
+        json!({"question": "Q", "options": ["Option<A>", "Option<B>", "HashMap<K,V>", "Vec<T>"]}),
+        "❓ Q\n\n  1. Option<A>\n  2. Option<B>\n  3. HashMap<K,V>\n  4. Vec<T>",
+    );
+    check(
+        json!({"question": "Q", "options": ["<option id=\"1\">A</option>", "<br/>B", "<o>Vec<T></o>"]}),
+        "❓ Q\n\n  1. A\n  2. B\n  3. Vec<T>",
+    );
+    check(
         json!({"question": "Q", "fields": [
             {"name": "n", "type": "bogus", "required": "true"},
             {"name": "s", "type": "multi_select", "options": ["a", "b"], "label": "S"},
@@ -183,7 +191,10 @@ async fn a_run_may_forbid_questions_or_ask_in_its_graph() {
     let said = f
         .say(AskClarification::new(), json!({"question": "Q"}))
         .await;
-    assert!(said.starts_with("Questions are switched off"), "{said}");
+    assert!(
+        said.starts_with("error: questions are switched off"),
+        "{said}"
+    );
     f.cx = before.with_routes(Arc::from([ROUTE.to_owned()]));
     let output = f
         .call(AskClarification::new(), json!({"question": "Q"}))
@@ -208,6 +219,7 @@ async fn a_question_that_is_no_text_is_refused() {
         json!({}),
         json!({"question": 1}),
         json!({"question": ""}),
+        json!({"question": " \n\t"}),
         json!(["Q"]),
         json!("Q"),
     ] {
@@ -218,6 +230,8 @@ async fn a_question_that_is_no_text_is_refused() {
     - `question`: is missing and required: a string
     error: ask_clarification was not run, because its arguments are wrong:
     - `question`: expected a string, got the number 1
+    error: ask_clarification was not run, because its arguments are wrong:
+    - `question`: must not be empty
     error: ask_clarification was not run, because its arguments are wrong:
     - `question`: must not be empty
     error: ask_clarification was not run, because its arguments are wrong:
