@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tine::agent::Agent;
 use tine::engine::{
     Input, MemoryCheckpointer, Message, NodeError, Outcome, RunOptions, Runner, SimWorld,
-    ThreadKey, TokioWorld, Update, World,
+    ThreadKey, Update, World,
 };
 use tine::graphfile::{LoadedGraph, NoSources, load};
 use tine::models::{ModelEntry, Models};
@@ -71,8 +71,7 @@ impl Bench {
             &agent.registry(true),
         );
         let graph = loaded.unwrap_or_else(|| panic!("{}", diagnostics.render()));
-        let runner = Runner::new(graph.graph.clone(), TokioWorld::new())
-            .with_world(world)
+        let runner = Runner::new(graph.graph.clone(), world)
             .with_checkpointer(Arc::new(MemoryCheckpointer::new()));
         Self {
             runner,

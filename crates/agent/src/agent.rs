@@ -1,20 +1,13 @@
-//! What the nodes of an agent have in common, and how a graph file gets them.
+//! What the nodes of an agent have in common.
 
-use crate::call_node::CallNode;
 use crate::function::Functions;
-use crate::middleware::{Approval, Clarification, ErrorReplies, Middleware};
-use crate::model_node::ModelNode;
-use crate::tool_node::ToolNode;
-use crate::tools_node::ToolsNode;
+use crate::middleware::Middleware;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use tine_engine::{Node, NodeError, ThreadKey};
-use tine_graphfile::{
-    CallSpec, FunctionManifest, ModelSpec, NodeKinds, OnToolError, Registry, RouteLabel,
-    ToolManifest, ToolSpec, ToolsSpec,
-};
+use tine_engine::{NodeError, ThreadKey};
+use tine_graphfile::{FunctionManifest, Registry, RouteLabel, ToolManifest};
 use tine_models::Model;
 use tine_tools::Blocking;
 use tine_tools::assemble::Toolbox;
@@ -44,7 +37,7 @@ pub struct Agent {
     pub(crate) functions: Functions,
     pub(crate) options: Arc<Map<String, Value>>,
     pub(crate) blocking: Blocking,
-    middleware: Vec<Arc<dyn Middleware>>,
+    pub(crate) middleware: Vec<Arc<dyn Middleware>>,
 }
 
 impl Agent {
@@ -124,35 +117,6 @@ impl Agent {
             ..Registry::default()
         }
     }
-
-    /// The chain around the tool calls of one node, outermost first: what the host added, then errors, approvals and
-    /// questions. Errors stand outside, so that they see what the others refuse.
-    fn chain(&self, on_error: OnToolError, ask_before: &[String]) -> Arc<[Arc<dyn Middleware>]> {
-        let mut chain = self.middleware.clone();
-        if on_error == OnToolError::Reply {
-            chain.push(Arc::new(ErrorReplies));
-        }
-        if !ask_before.is_empty() {
-            chain.push(Arc::new(Approval::before(ask_before.iter().cloned())));
-        }
-        chain.push(Arc::new(Clarification));
-        chain.into()
-    }
-
-    /// The tools of these names, or the name of one that is not there.
-    fn select(&self, names: &[String]) -> Result<Toolbox, String> {
-        if let Some(name) = names.iter().find(|name| self.toolbox.get(name).is_none()) {
-            let near = self
-                .toolbox
-                .nearest(name)
-                .map(|near| format!("; did you mean `{near}`?"))
-                .unwrap_or_default();
-            return Err(format!("there is no tool `{name}`{near}"));
-        }
-        Ok(self
-            .toolbox
-            .filtered(|tool| names.iter().any(|name| name == tool.name())))
-    }
 }
 
 fn manifest(spec: &tine_tools::ToolSpec) -> ToolManifest {
@@ -182,40 +146,6 @@ fn function_manifest(function: &dyn crate::Function) -> FunctionManifest {
     FunctionManifest {
         input: function.input(),
         routes: routes.collect(),
-    }
-}
-
-impl NodeKinds for Agent {
-    fn model(&self, spec: ModelSpec) -> Result<Arc<dyn Node>, String> {
-        let Some(model) = self.models.get(&spec.model) else {
-            return Err(format!("there is no model `{}`", spec.model));
-        };
-        let tools = self.select(&spec.tools)?;
-        Ok(Arc::new(ModelNode::new(
-            spec,
-            model.clone(),
-            &tools,
-            self.middleware.clone().into(),
-        )))
-    }
-
-    fn tools(&self, spec: ToolsSpec) -> Result<Arc<dyn Node>, String> {
-        let tools = self.select(&spec.tools)?;
-        let chain = self.chain(spec.on_tool_error, &spec.ask_before);
-        Ok(Arc::new(ToolsNode::new(spec, self.clone(), tools, chain)))
-    }
-
-    fn tool(&self, spec: ToolSpec) -> Result<Arc<dyn Node>, String> {
-        let tools = self.select(std::slice::from_ref(&spec.tool))?;
-        let chain = self.chain(OnToolError::Fail, &[]);
-        Ok(Arc::new(ToolNode::new(spec, self.clone(), tools, chain)))
-    }
-
-    fn call(&self, spec: CallSpec) -> Result<Arc<dyn Node>, String> {
-        let Some(function) = self.functions.get(&spec.function) else {
-            return Err(format!("there is no function `{}`", spec.function));
-        };
-        Ok(Arc::new(CallNode::new(spec, function)))
     }
 }
 

@@ -1,6 +1,5 @@
 //! What the nodes of an agent tell listeners while they work: the kinds of their custom events.
 
-use crate::middleware::ToolReply;
 use tine_engine::message::{ToolCall, ToolStatus};
 use tine_engine::{NodeCx, Value};
 use tine_models::Delta;
@@ -37,22 +36,22 @@ pub(crate) fn tool_call(cx: &NodeCx, call: &ToolCall) {
     });
 }
 
-pub(crate) fn tool_result(cx: &NodeCx, call: &ToolCall, reply: &ToolReply) {
+pub(crate) fn tool_result(
+    cx: &NodeCx,
+    call: &ToolCall,
+    status: ToolStatus,
+    text: impl FnOnce() -> String,
+) {
     cx.emit(TOOL_RESULT, || {
-        let status = match reply.status {
+        let status = match status {
             ToolStatus::Success => "success",
             ToolStatus::Error => "error",
         };
-        let text = reply
-            .output
-            .reply()
-            .map(|content| content.text())
-            .unwrap_or_default();
         Value::from_pairs([
             ("id", Value::Text(call.id.clone())),
             ("name", Value::Text(call.name.clone())),
             ("status", status.into()),
-            ("text", text.into()),
+            ("text", text().into()),
         ])
     });
 }

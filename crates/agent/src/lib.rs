@@ -13,6 +13,7 @@ mod call_node;
 pub mod events;
 mod function;
 pub mod history;
+mod kinds;
 pub mod middleware;
 mod model_node;
 mod output;

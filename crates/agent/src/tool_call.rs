@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tine_engine::checkpoint::CallState;
 use tine_engine::message::{Message, ToolCall};
 use tine_engine::run::{Call, Effects};
-use tine_engine::{NodeCx, NodeError, Value, from_value, to_value};
+use tine_engine::{ErrorClass, NodeCx, NodeError, Value, from_value, to_value};
 use tine_graphfile::{NodeInfo, Routes};
 use tine_tools::assemble::{BoundTool, Toolbox};
 use tine_tools::paths::ThreadFolders;
@@ -151,7 +151,10 @@ impl Caller {
         let start = Start::new(cx, &planned.journal, planned.started);
         let reply = self.reply(cx, planned, &start).await;
         match &reply {
-            Ok(reply) => events::tool_result(cx, call, reply),
+            Ok(reply) => events::tool_result(cx, call, reply.status, || {
+                let content = reply.output.reply();
+                content.map(|content| content.text()).unwrap_or_default()
+            }),
             Err(_) => start.take_back().await?,
         }
         reply
@@ -255,6 +258,20 @@ pub(crate) enum CallError {
     Tool(ToolError),
     /// Something around it failed: the journal, the folders.
     Node(NodeError),
+}
+
+impl CallError {
+    /// The error as its node's.
+    pub(crate) fn into_node_error(self, tool: &str) -> NodeError {
+        match self {
+            Self::Interrupted => NodeError::interrupted(),
+            Self::Cancelled => NodeError::new(ErrorClass::Canceled, "the run was cancelled"),
+            Self::Tool(error) => {
+                NodeError::new(ErrorClass::ToolFailed, format!("tool `{tool}`: {error}"))
+            }
+            Self::Node(error) => error,
+        }
+    }
 }
 
 impl From<ToolError> for CallError {

@@ -3,7 +3,7 @@
 use crate::agent::Agent;
 use crate::middleware::Middleware;
 use crate::output;
-use crate::tool_call::{CallError, Caller};
+use crate::tool_call::Caller;
 use async_trait::async_trait;
 use std::sync::Arc;
 use tine_engine::message::{Content, ToolCall};
@@ -48,20 +48,8 @@ impl Node for ToolNode {
         };
         let folders = self.caller.agent.folders.of(cx.thread())?;
         let planned = self.caller.plan(&cx, &folders, call, 0).await?;
-        let reply = match self.caller.make(&cx, &planned).await {
-            Ok(reply) => reply,
-            Err(CallError::Interrupted) => return Err(NodeError::interrupted()),
-            Err(CallError::Cancelled) => {
-                return Err(NodeError::new(
-                    ErrorClass::Canceled,
-                    "the run was cancelled",
-                ));
-            }
-            Err(CallError::Node(error)) => return Err(error),
-            Err(CallError::Tool(error)) => {
-                return Err(NodeError::new(ErrorClass::ToolFailed, error.to_string()));
-            }
-        };
+        let reply = self.caller.make(&cx, &planned).await;
+        let reply = reply.map_err(|error| error.into_node_error(&self.spec.tool))?;
         let mut update = Update::new();
         if let Some(channel) = &self.spec.into {
             update = update.set(channel.as_str(), plain(reply.output.reply()));

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
 use tine_engine::message::{InvalidToolCall, Message, Role, ToolCall};
-use tine_engine::{ErrorClass, Node, NodeCx, NodeError, Output, Update, Value};
+use tine_engine::{Node, NodeCx, NodeError, Output, Update, Value};
 use tine_graphfile::ToolsSpec;
 use tine_tools::assemble::{BoundTool, Toolbox};
 use tokio::sync::RwLock;
@@ -93,17 +93,7 @@ impl Node for ToolsNode {
                     reply,
                 }),
                 Err(CallError::Interrupted) => asked = true,
-                Err(CallError::Cancelled) => {
-                    return Err(NodeError::new(
-                        ErrorClass::Canceled,
-                        "the run was cancelled",
-                    ));
-                }
-                Err(CallError::Node(error)) => return Err(error),
-                Err(CallError::Tool(error)) => {
-                    let message = format!("tool `{}`: {error}", planned.request.call.name);
-                    return Err(NodeError::new(ErrorClass::ToolFailed, message));
-                }
+                Err(error) => return Err(error.into_node_error(&planned.request.call.name)),
             }
         }
         if asked {

@@ -65,8 +65,7 @@ pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Statu
         cancel: cancel.clone(),
         ..RunOptions::default()
     };
-    let runner = Runner::new(job.graph.graph.clone(), tine::engine::TokioWorld::new())
-        .with_world(cx.world.clone())
+    let runner = Runner::new(job.graph.graph.clone(), cx.world.clone())
         .with_checkpointer(job.store.0.clone());
 
     let mut run = Box::pin(invoke(&runner, &job.thread, start, options));

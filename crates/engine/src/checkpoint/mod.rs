@@ -6,10 +6,12 @@
 //! calls, failures).
 
 mod memory;
+mod questions;
 mod record;
 mod records;
 
 pub use memory::MemoryCheckpointer;
+pub(crate) use questions::{Open, epoch, open_questions};
 pub use record::{CallRecord, CallState, Record, RecordKey, RecordKind, RecordOp};
 
 use crate::channel::Effect;
@@ -199,7 +201,7 @@ impl Checkpoint {
     /// The questions asked here that have no answer yet, in the order they were asked.
     #[must_use]
     pub fn open_questions(&self) -> Vec<crate::interrupt::Interrupt> {
-        let open = crate::run::questions::open_questions(&self.records);
+        let open = questions::open_questions(&self.records);
         open.into_iter().map(|open| open.interrupt).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! Running one task: attempts, timeouts, retries, and the routers that belong to it.
 
-use super::task::{Asked, TaskCx};
+use super::ends::TaskEnd;
+use super::task::TaskCx;
 use crate::command::{Command, Output, Update};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError, panic_text};
@@ -14,16 +15,6 @@ use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How a task ended.
-#[derive(Debug)]
-pub(crate) enum TaskEnd {
-    Done(Done),
-    Asked(Vec<Asked>),
-    /// It sent a command to the graph that contains this one, which ends the run of this one.
-    ToParent(Command),
-    Failed(RunError),
-}
 
 /// Runs a task to its end, attempts and all.
 pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {

@@ -1,8 +1,8 @@
 //! Child graphs: graphs that run inside a task of another one.
 
 use super::options::{Exit, Input, Outcome, RunOptions};
-use super::questions::open_questions;
 use super::{Runner, open};
+use crate::checkpoint::open_questions;
 use crate::checkpoint::{Checkpointer, Scope};
 use crate::command::{Output, Update};
 use crate::cx::NodeCx;

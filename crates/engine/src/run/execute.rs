@@ -1,8 +1,8 @@
 //! Running the tasks of a step side by side.
 
-use super::attempt::{TaskEnd, run_task};
+use super::attempt::run_task;
 use super::context::RunCx;
-use super::steps::end_records;
+use super::ends::{Ends, TaskEnd, end_records};
 use super::task::TaskCx;
 use crate::error::RunError;
 use crate::event::{ChannelWrite, EventKind};
@@ -14,9 +14,6 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-
-/// How the tasks of a step ended; `None` for those that a cancellation stopped.
-pub(crate) type Ends = Vec<Option<TaskEnd>>;
 
 /// Runs tasks to their ends. What finishes while others still wait is recorded at once, so that no crash loses it.
 ///

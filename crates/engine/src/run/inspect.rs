@@ -3,7 +3,7 @@
 use super::Runner;
 use super::child::child_namespace;
 use super::open::load_thread;
-use super::questions::open_questions;
+use crate::checkpoint::open_questions;
 use crate::checkpoint::{Checkpoint, RecordKind, Scope, Source, ThreadKey};
 use crate::error::RunError;
 use crate::interrupt::Interrupt;

@@ -1,15 +1,16 @@
 //! Running graphs: steps around the pure core, with everything that waits, fails or is stored.
 
+mod answers;
 mod attempt;
 mod child;
 mod command;
 pub(crate) mod context;
+mod ends;
 mod execute;
 mod inspect;
 mod journal;
 mod open;
 mod options;
-pub(crate) mod questions;
 mod steps;
 pub(crate) mod task;
 mod update;
@@ -35,7 +36,8 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// A runner without a checkpointer: threads are not stored, questions can not be answered.
+    /// A runner without a checkpointer: threads are not stored, questions can not be answered. The world may be shared:
+    /// an `Arc` of one is one.
     pub fn new(graph: Graph, world: impl World + 'static) -> Self {
         Self {
             graph,
@@ -48,13 +50,6 @@ impl Runner {
     #[must_use]
     pub fn with_checkpointer(mut self, checkpointer: Arc<dyn Checkpointer>) -> Self {
         self.checkpointer = Some(checkpointer);
-        self
-    }
-
-    /// Uses a world that others use too.
-    #[must_use]
-    pub fn with_world(mut self, world: Arc<dyn World>) -> Self {
-        self.world = world;
         self
     }
 

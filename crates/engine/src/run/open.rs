@@ -1,13 +1,14 @@
 //! Opening a thread with an input: what is new, what goes on, what is refused.
 
 use super::Runner;
+use super::answers::match_answers;
 use super::command::{check_command, fold_command, input_writes, nowhere, writes_of};
 use super::context::{RunCx, start_name};
 use super::options::{Exit, Input, InputPolicy, Outcome, RunOptions};
-use super::questions::{epoch, match_answers};
 use super::steps::{NO_HEAD, Session};
 use super::task::{Recorded, TaskCx};
 use crate::channel::Keep;
+use crate::checkpoint::epoch;
 use crate::checkpoint::{Checkpoint, Record, RecordKind, RecordOp, Scope, Source, ThreadWriter};
 use crate::command::{ClientCommand, Target, Update};
 use crate::cx::NodeCx;
@@ -237,24 +238,27 @@ async fn take_answers(session: &mut Session, resume: Resume) -> Result<bool, Run
 async fn take_command(session: &mut Session, command: ClientCommand) -> Result<(), RunError> {
     let graph = session.run.graph.clone();
     check_command(&graph, &command)?;
-    let writes = writes_of(command.update);
+    let all = writes_of(command.update);
+    // What may not be stored is folded into this invocation alone.
+    let stored = graph.0.channels.stored(all.clone());
     let mut ops = Vec::new();
     if let Some(resume) = command.resume {
         // The answers are meant for the state that the command makes.
-        let counts_from = epoch(&session.records) + u32::from(!writes.is_empty());
+        let counts_from = epoch(&session.records) + u32::from(!stored.is_empty());
         let matched = match_answers(&session.records, resume, counts_from)?;
         session.answered = matched.ops.len();
         session.unknown_ids = matched.unknown_ids;
         ops = matched.ops;
     }
-    if !writes.is_empty() || !command.goto.is_empty() {
-        let kind = RecordKind::Command {
-            id: session.run.world.new_id(),
-            writes,
-            targets: command.goto,
-        };
-        fold_command(&graph, &mut session.thread, session.head, &kind)?;
-        let task = "".into();
+    let id = session.run.world.new_id();
+    let of = |writes| RecordKind::Command {
+        id,
+        writes,
+        targets: command.goto.clone(),
+    };
+    fold_command(&graph, &mut session.thread, session.head, &of(all))?;
+    if !stored.is_empty() || !command.goto.is_empty() {
+        let (task, kind) = ("".into(), of(stored));
         ops.push(RecordOp::Put(Record { task, kind }));
     }
     note(session, ops).await

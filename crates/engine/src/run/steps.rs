@@ -1,16 +1,16 @@
 //! The loop: plan, run, apply, store, tell.
 
-use super::attempt::TaskEnd;
 use super::context::RunCx;
-use super::execute::{Ends, announce_done, channel_writes, run_tasks};
+use super::ends::{Ends, TaskEnd, all_done, end_records, verdict};
+use super::execute::{announce_done, run_tasks};
 use super::open::load_thread;
 use super::options::{Exit, Outcome};
-use super::questions::epoch;
-use super::task::{Asked, Recorded, StepInfo, TaskCx};
+use super::task::{Recorded, StepInfo, TaskCx};
 use crate::channel::Slot;
+use crate::checkpoint::epoch;
 use crate::checkpoint::{Record, RecordKey, RecordKind, RecordOp, Scope, Source};
 use crate::command::{Command, START, Target};
-use crate::error::{ErrorClass, RunError};
+use crate::error::RunError;
 use crate::event::EventKind;
 use crate::graph::Breakpoints;
 use crate::interrupt::Interrupt;
@@ -456,112 +456,5 @@ impl Session {
     }
 }
 
-/// The results of a step whose tasks all finished; else the ends as they are.
-fn all_done(ends: Ends) -> Result<Vec<Done>, Ends> {
-    if !ends.iter().all(|end| matches!(end, Some(TaskEnd::Done(_)))) {
-        return Err(ends);
-    }
-    let done = ends.into_iter().filter_map(|end| match end {
-        Some(TaskEnd::Done(done)) => Some(done),
-        _ => None,
-    });
-    Ok(done.collect())
-}
-
 /// Stands for the head of a thread without a checkpoint.
 pub(crate) const NO_HEAD: Id = Id(0);
-
-/// What is recorded of a task that ended while its step did not.
-pub(crate) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<RecordOp> {
-    let put = |kind| {
-        RecordOp::Put(Record {
-            task: cx.path.clone(),
-            kind,
-        })
-    };
-    let dropped = |asked: &[Asked]| -> Vec<RecordOp> {
-        let slots = cx.dropped_questions(asked);
-        slots
-            .map(|slot| RecordOp::Remove(RecordKey::asked(&cx.path, slot)))
-            .collect()
-    };
-    match end {
-        TaskEnd::Done(done) => {
-            let mut ops = dropped(&[]);
-            ops.push(put(done_record(run, done)));
-            ops
-        }
-        TaskEnd::Asked(asked) => {
-            let mut ops = dropped(asked);
-            ops.push(RecordOp::Remove(RecordKey::failed(&cx.path)));
-            ops.extend(asked.iter().map(|asked| {
-                put(RecordKind::Asked {
-                    slot: asked.slot.clone(),
-                    interrupt: asked.interrupt.clone(),
-                })
-            }));
-            ops
-        }
-        TaskEnd::ToParent(_) => Vec::new(),
-        TaskEnd::Failed(error) if stopped(run, error) => Vec::new(),
-        TaskEnd::Failed(error) => vec![put(RecordKind::Failed(error.clone()))],
-    }
-}
-
-fn done_record(run: &RunCx, done: &Done) -> RecordKind {
-    let nodes = done
-        .nodes
-        .iter()
-        .map(|ix| Target::Node(run.graph.node(*ix).name.clone()));
-    let dispatches = done
-        .dispatches
-        .iter()
-        .map(|(ix, input)| Target::dispatch(run.graph.node(*ix).name.clone(), input.clone()));
-    let joins = done
-        .joins
-        .iter()
-        .map(|ix| run.graph.0.joins[*ix as usize].name.clone());
-    RecordKind::Done {
-        writes: channel_writes(run, done),
-        targets: nodes.chain(dispatches).collect(),
-        joins: joins.collect(),
-    }
-}
-
-/// Whether a task did not fail but was stopped with its run.
-fn stopped(run: &RunCx, error: &RunError) -> bool {
-    run.cancel.is_cancelled() && error.class() == ErrorClass::Canceled
-}
-
-/// How a step ends that is not complete: by the first error in task order, else by questions, else by a command for the
-/// parent graph. Questions are told in
-/// either case, for they are open.
-fn verdict(run: &RunCx, ends: &Ends) -> (Exit, Vec<Interrupt>) {
-    let asked = ends.iter().flatten().flat_map(|end| match end {
-        TaskEnd::Asked(asked) => asked.as_slice(),
-        _ => &[],
-    });
-    let asked = asked.map(|asked| asked.interrupt.clone()).collect();
-    let errors = ends.iter().flatten().filter_map(|end| match end {
-        TaskEnd::Failed(error) => Some(error),
-        _ => None,
-    });
-    let (stops, mut failures): (Vec<&RunError>, Vec<&RunError>) =
-        errors.partition(|error| stopped(run, error));
-    let exit = match failures.drain(..).next() {
-        Some(error) => Exit::Failed {
-            error: error.clone(),
-        },
-        None if !stops.is_empty() || ends.iter().any(Option::is_none) => Exit::Cancelled,
-        // A command for the parent waits until nothing is open any more; its task then sends it again.
-        None if ends
-            .iter()
-            .flatten()
-            .any(|end| matches!(end, TaskEnd::Asked(_))) =>
-        {
-            Exit::Interrupted
-        }
-        None => Exit::Done,
-    };
-    (exit, asked)
-}

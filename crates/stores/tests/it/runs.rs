@@ -127,9 +127,7 @@ async fn run(limit: u64, store: impl Fn() -> Arc<dyn Checkpointer>) -> Thread {
     let mut outcomes = Vec::new();
     let mut input = Input::New(Update::new().set("log", "start"));
     loop {
-        let runner = Runner::new(graph.clone(), SimWorld::new(0))
-            .with_world(world.clone())
-            .with_checkpointer(store());
+        let runner = Runner::new(graph.clone(), world.clone()).with_checkpointer(store());
         let options = RunOptions {
             step_limit: limit,
             ..RunOptions::default()

@@ -39,7 +39,6 @@ pub(super) fn read(text: &str) -> Page {
                 if let Some(state) = naive_next_state(name) {
                     // `noscript` holds markup unless scripts run.
                     if name != b"noscript" && !tag.self_closing {
-                        tokens.set_last_start_tag(std::str::from_utf8(name).ok());
                         tokens.set_state(state);
                     }
                 }
