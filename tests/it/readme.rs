@@ -1,0 +1,65 @@
+//! What the README shows is what the commands print.
+
+use crate::command::{Desk, finish, shipped};
+use regex::Regex;
+
+/// The commands of the `console` blocks, each with the output shown below it.
+fn transcripts(text: &str) -> Vec<(Vec<String>, String)> {
+    let mut found: Vec<(Vec<String>, String)> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+        } else if inside && let Some(command) = line.strip_prefix("$ ") {
+            found.push((shlex::split(command).unwrap(), String::new()));
+        } else if inside {
+            let (_, shown) = found.last_mut().unwrap();
+            shown.push_str(line);
+            shown.push('\n');
+        }
+    }
+    found
+}
+
+/// The arguments of `tine`, for a command that runs it.
+fn arguments(command: &[String]) -> Option<&[String]> {
+    let cargo = ["cargo", "run", "--release", "--"];
+    match command {
+        [tine, rest @ ..] if tine == "tine" => Some(rest),
+        _ if command.len() > 4 && command[..4] == cargo => Some(&command[4..]),
+        _ => None,
+    }
+}
+
+/// Ids of runs and made-up names of threads differ from run to run.
+fn settled(text: &str) -> String {
+    let id = Regex::new(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").unwrap();
+    let thread = Regex::new(r"\b[a-z]+-[a-z]+-[0-9a-f]{4}\b").unwrap();
+    let text = id.replace_all(text.trim_end(), "<id>");
+    thread.replace_all(&text, "<thread>").into_owned()
+}
+
+#[test]
+fn the_commands_of_the_readme_print_what_it_shows() {
+    let desk = Desk::new();
+    for folder in ["graphs", "config"] {
+        std::os::unix::fs::symlink(shipped(folder), desk.path().join(folder)).unwrap();
+    }
+    let readme = std::fs::read_to_string(shipped("README.md")).unwrap();
+    let mut status = 0;
+    let mut ran = 0;
+    for (command, shown) in transcripts(&readme) {
+        if command == ["echo", "$?"] {
+            assert_eq!(shown.trim(), status.to_string());
+        } else if let Some(args) = arguments(&command) {
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            // Threads in the working directory, as for a reader.
+            let printed = finish(desk.command(&args).env_remove("TINE_HOME"));
+            assert_eq!(printed.stderr, "", "{command:?}");
+            assert_eq!(settled(&printed.stdout), settled(&shown), "{command:?}");
+            status = printed.code;
+            ran += 1;
+        }
+    }
+    assert_eq!(ran, 3, "commands of the README that run tine");
+}
