@@ -476,6 +476,29 @@ fn an_untracked_input_reaches_its_run_and_no_checkpoint() {
 }
 
 #[test]
+fn an_untracked_write_of_a_task_that_waits_for_its_siblings_is_in_no_record() {
+    let mut graph = Graph::builder("g");
+    graph.channel("key", last::<Value>().keep(Keep::Untracked));
+    graph.channel("done", append::<String>());
+    graph.node("login", |_: NodeCx| async {
+        Ok(Update::new().set("key", "sk-secret").set("done", "login"))
+    });
+    graph.node("ask", |cx: NodeCx| async move {
+        let answer = cx.interrupt("who?")?;
+        Ok(Update::new().set("done", vec![answer]))
+    });
+    graph.edge(START, "login").edge(START, "ask");
+    let store = Arc::new(MemoryCheckpointer::new());
+    let scene = Scene::over(graph.build().unwrap(), store.clone());
+    let outcome = scene.invoke(nothing()).unwrap();
+    assert_eq!(outcome.exit.name(), "interrupted");
+    let history = block_on(store.history(&Scope::root(thread()), None, None)).unwrap();
+    let text = format!("{history:?}");
+    assert!(text.contains("login"), "its other write is recorded");
+    assert!(!text.contains("sk-secret"), "{text}");
+}
+
+#[test]
 fn a_node_sees_no_channel_of_the_engine() {
     let mut graph = Graph::builder("g");
     graph.channel("x", last::<i64>());

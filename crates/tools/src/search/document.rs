@@ -1,5 +1,6 @@
 //! Files as documents: title, address and plain text.
 
+use super::page::{Page, tidy};
 use super::{html, markdown};
 
 /// A title taken from a line of text must look like one.
@@ -55,16 +56,6 @@ impl Document {
     }
 }
 
-/// What the text of a file gives.
-#[derive(Debug, Default)]
-pub(super) struct Page {
-    pub(super) title: Option<String>,
-    pub(super) url: Option<String>,
-    pub(super) body: String,
-    /// What could not be used, for people.
-    pub(super) notes: Vec<String>,
-}
-
 /// Makes the address of a file that names none: `local:/news/a.md`.
 ///
 /// A path of the host would tell the model about the host, and would not hold
@@ -97,27 +88,6 @@ fn plain(text: &str) -> Page {
         body: tidy(rest),
         ..Page::default()
     }
-}
-
-/// Puts one paragraph on each line, words one space apart.
-pub(super) fn tidy(text: &str) -> String {
-    let mut tidy = String::with_capacity(text.len());
-    for line in text.lines() {
-        let mut words = line.split_whitespace().peekable();
-        if words.peek().is_none() {
-            continue;
-        }
-        if !tidy.is_empty() {
-            tidy.push('\n');
-        }
-        for (index, word) in words.enumerate() {
-            if index > 0 {
-                tidy.push(' ');
-            }
-            tidy.push_str(word);
-        }
-    }
-    tidy
 }
 
 #[cfg(test)]

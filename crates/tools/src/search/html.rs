@@ -2,7 +2,7 @@
 
 use html5gum::{Token, Tokenizer, naive_next_state};
 
-use super::document::{Page, tidy};
+use super::page::{Page, tidy};
 
 /// Elements whose text is not for readers.
 const HIDDEN: [&[u8]; 8] = [

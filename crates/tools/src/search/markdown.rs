@@ -2,9 +2,9 @@
 
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
-use super::document::{Page, tidy};
 use super::front_matter::FrontMatter;
 use super::html::{self, Mark};
+use super::page::{Page, tidy};
 
 /// Reads a text: title and address from the front matter, or else the title
 /// from the first heading.

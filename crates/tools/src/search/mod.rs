@@ -6,6 +6,7 @@ mod front_matter;
 mod html;
 mod index;
 mod markdown;
+mod page;
 mod segment;
 mod snippet;
 mod tool;
