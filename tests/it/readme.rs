@@ -63,3 +63,27 @@ fn the_commands_of_the_readme_print_what_it_shows() {
     }
     assert_eq!(ran, 3, "commands of the README that run tine");
 }
+
+/// The graph files among the `yaml` blocks.
+fn graph_files(text: &str) -> Vec<&str> {
+    let blocks = text.split("```yaml\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split("```").next());
+    blocks
+        .filter(|block| block.starts_with("schema: graph/"))
+        .collect()
+}
+
+#[test]
+fn the_graph_files_of_the_docs_have_no_findings() {
+    let desk = Desk::new();
+    for (document, count) in [("README.md", 1), ("graphs/README.md", 1)] {
+        let text = std::fs::read_to_string(shipped(document)).unwrap();
+        let files = graph_files(&text);
+        assert_eq!(files.len(), count, "graph files in {document}");
+        for text in files {
+            let file = desk.file("graph.yaml", text);
+            let ran = desk.run(&["validate", "--deny-warnings", &file]);
+            assert_eq!(ran.code, 0, "{document}\n{}{}", ran.stdout, ran.stderr);
+        }
+    }
+}
