@@ -279,3 +279,55 @@ fn relative_settings_from_another_folder() {
     let ran = desk.tine(&resume);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
+
+#[test]
+fn an_input_that_its_channel_does_not_take_starts_no_thread() {
+    let mut desk = Desk::new();
+    desk.file(
+        "count.yaml",
+        "\
+schema: graph/v1
+name: count
+state:
+  start: { type: integer }
+  end: { type: integer }
+input: [start]
+start: next
+nodes:
+  next: { type: set, set: { end: \"${state.start + 1}\" }, then: end }
+",
+    );
+    desk.record(&[
+        "run",
+        "count.yaml",
+        "--input",
+        r#"{"start":"one"}"#,
+        "--thread",
+        "t",
+    ]);
+    desk.record(&["threads", "list"]);
+    desk.assert("input_of_a_wrong_type");
+}
+
+#[test]
+fn a_model_that_can_not_be_used_yet_is_told_before_its_key() {
+    let mut desk = Desk::new();
+    let config = desk.file(
+        "config.yaml",
+        "models: [{name: default, use: \"langchain_openai:ChatOpenAI\", model: gpt, api_key: $NO_SUCH_KEY}]\n",
+    );
+    let graph = desk.file(
+        "say.yaml",
+        "\
+schema: graph/v1
+name: say
+state:
+  messages: { type: list<message>, reduce: messages }
+start: say
+nodes:
+  say: { type: model, model: default, then: end }
+",
+    );
+    desk.record(&["validate", &graph, "--config", &config]);
+    desk.assert("model_not_yet");
+}

@@ -1,6 +1,6 @@
 //! Questions of the agent, and the ways to answer them.
 
-use crate::command::{Desk, news_report};
+use crate::command::{Desk, news_report, shipped};
 use serde_json::Value;
 
 #[test]
@@ -120,4 +120,52 @@ fn going_on_without_an_answer_asks_again() {
         ran.outcome()["interrupts"][0]["id"],
         first["interrupts"][0]["id"]
     );
+}
+
+const TRIAGE: &str = "\
+schema: graph/v1
+name: triage
+state:
+  level: { type: integer }
+input: []
+start: ask
+nodes:
+  ask:
+    type: interrupt
+    payload: { question: How urgent is it?, from: 1, to: 5 }
+    resume: integer
+    set: { level: \"${resume}\" }
+    then: end
+";
+
+#[test]
+fn an_answer_that_will_not_do_is_asked_for_again_with_the_reason() {
+    let mut desk = Desk::new();
+    desk.file("triage.yaml", TRIAGE);
+    desk.record(&["run", "triage.yaml", "--thread", "t"]);
+    desk.record(&["resume", "t", "very"]);
+    desk.record(&["resume", "t", "4"]);
+    desk.assert("refused_answer");
+}
+
+#[test]
+fn words_do_not_pass_over_the_question_of_a_node() {
+    let mut desk = Desk::new();
+    let graph = shipped("graphs/react.yaml");
+    desk.record(&["run", &graph, "写份报告", "--thread", "t"]);
+    desk.record(&["run", &graph, "茶", "--thread", "t"]);
+    let ran = desk.record(&["resume", "t", "茶"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    desk.assert("question_of_a_node");
+}
+
+#[test]
+fn a_question_is_answered_once() {
+    let desk = Desk::new();
+    let question = asked(&desk);
+    let id = question["interrupts"][0]["id"].as_str().unwrap();
+    let twice = [format!("{}=茶", &id[..8]), format!("{id}=电池")];
+    let ran = desk.tine(&["resume", "t", "--answer", &twice[0], "--answer", &twice[1]]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("is answered twice"), "{}", ran.stderr);
 }

@@ -124,6 +124,9 @@ impl Node for ModelNode {
             let message = self.ask(&cx, request).await?;
             // A reply that does not fit is not recorded, so that a retry asks anew.
             if let Some(returns) = &self.spec.returns {
+                if self.spec.tools.is_empty() {
+                    only_data(&message)?;
+                }
                 structured(returns, &message)?;
             }
             Ok(to_value(&message)?)
@@ -180,6 +183,20 @@ fn read(channel: &str, item: &Value) -> Result<Message, NodeError> {
             format!("channel `{channel}` holds what is no message: {error}"),
         )
     })
+}
+
+/// Refuses a reply without words that calls tools of which none were offered.
+fn only_data(message: &Message) -> Result<(), NodeError> {
+    match message.tool_calls.first() {
+        Some(call) if message.content.text().is_empty() => Err(NodeError::new(
+            ErrorClass::InvalidOutput,
+            format!(
+                "the model only called `{}`, and this node offers no tools",
+                call.name
+            ),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The data that a reply is to be.

@@ -229,11 +229,21 @@ impl Shape {
         self.kind.to_schema(&self.types)
     }
 
-    /// Puts plain text where a record with one required text is wanted: `"yes"` for
-    /// `{ text: "yes" }`. So an answer can be given in one line.
+    /// Makes plain text what is wanted, so that an answer can be given in one line: `"yes"` becomes `{ text: "yes" }`
+    /// for a record with one required text, and text that fits no other way but as JSON is read as that.
     #[must_use]
     pub fn from_text(&self, value: Value) -> Value {
-        let (Type::Object(object), Value::Text(_)) = (self.types.plain(&self.kind), &value) else {
+        let Value::Text(text) = &value else {
+            return value;
+        };
+        let fits = |value: &Value| self.types.check(&self.kind, value).is_ok();
+        if fits(&value) {
+            return value;
+        }
+        if let Some(data) = serde_json::from_str(text).ok().filter(fits) {
+            return data;
+        }
+        let Type::Object(object) = self.types.plain(&self.kind) else {
             return value;
         };
         let mut required = object.fields.iter().filter(|(_, field)| field.required);

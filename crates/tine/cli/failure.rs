@@ -116,7 +116,7 @@ pub(crate) fn run_hints(error: &RunError) -> Vec<String> {
             "go on with the graph file that the thread was started with, or start a new thread"
         }
         RunError::ConcurrentUpdate { .. } | RunError::Reducer { .. } => {
-            "the channel's `reduce:` in the graph file says how writes are folded"
+            "the channel's `type:` and `reduce:` in the graph file say what it takes, and how writes are folded"
         }
         _ => "`tine threads show THREAD` tells where a thread stands",
     };

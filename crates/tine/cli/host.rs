@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tine::agent::Agent;
 use tine::engine::{NodeError, ThreadKey};
-use tine::graphfile::{Diagnostics, LoadedGraph, Outline, Registry, Sources};
+use tine::graphfile::{Diagnostics, Level, LoadedGraph, Outline, Registry, Sources};
 use tine::models::registry::Folder;
 use tine::models::{Model, ModelEntry, Models, ModelsError};
 use tine::tools::Blocking;
@@ -53,6 +53,11 @@ impl Host {
         self.agent.registry(true)
     }
 
+    /// Models that the configuration has and that can not be used, with the reason.
+    pub(crate) fn unusable(&self) -> &[String] {
+        &self.unusable
+    }
+
     /// The folders of all threads.
     pub(crate) fn home(&self) -> &Home {
         &self.home
@@ -71,9 +76,9 @@ impl Host {
         }
         graph.ok_or_else(|| {
             let failure = Failure::usage(format!("{shown} can not be run"));
-            let failure = match diagnostics.iter().next() {
+            let failure = match diagnostics.iter().find(|found| found.level == Level::Error) {
                 Some(first) => failure.hint(format!(
-                    "`tine explain {}` says more about the first finding",
+                    "`tine explain {}` says more about the first error",
                     first.check.code
                 )),
                 None => failure,
@@ -161,7 +166,19 @@ fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure
         let given = match settings.all() {
             Ok(given) => given,
             Err(error @ ConfigError::Variable { .. }) => {
-                unusable.push(format!("model `{}`: {error}", entry.name));
+                // A key would not help a provider that is not there.
+                let bare = ModelEntry {
+                    name: entry.name.clone(),
+                    use_path: entry.use_path.clone(),
+                    settings: Map::new(),
+                };
+                unusable.push(match Models::from_entries([bare], Folder(PathBuf::new())) {
+                    Ok(models) => match models.get(&entry.name) {
+                        Err(planned @ ModelsError::Planned { .. }) => planned.to_string(),
+                        _ => format!("model `{}`: {error}", entry.name),
+                    },
+                    Err(_) => format!("model `{}`: {error}", entry.name),
+                });
                 continue;
             }
             Err(error) => return Err(error.into()),

@@ -61,11 +61,19 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
     );
     let input = match given(&args, &questions)? {
         Some(_) if questions.is_empty() => {
-            return Err(Failure::usage(format!(
+            let failure = Failure::usage(format!(
                 "thread `{}` asks nothing, so there is nothing to answer",
                 args.thread
-            ))
-            .hint(again));
+            ));
+            // What was stopped in the middle is better gone on with than left.
+            let pending = checkpoint.is_some_and(|checkpoint| !checkpoint.next.is_empty());
+            return Err(match pending {
+                true => failure.hint(format!(
+                    "`tine resume {}` goes on with what is pending",
+                    quoted(&args.thread)
+                )),
+                false => failure.hint(again),
+            });
         }
         Some(resume) => Input::Resume(resume),
         None if checkpoint.is_none_or(|checkpoint| checkpoint.next.is_empty()) => {
@@ -147,6 +155,12 @@ fn given(args: &ResumeArgs, questions: &[Interrupt]) -> Result<Option<Resume>, F
                         .hint("write each with its id: `--answer-json ID=JSON`"),
                 );
             }
+        }
+    }
+    for (at, (id, _)) in by_id.iter().enumerate() {
+        if by_id[..at].iter().any(|(earlier, _)| earlier == id) {
+            return Err(Failure::usage(format!("question `{id}` is answered twice"))
+                .hint("give one answer to each question"));
         }
     }
     Ok((!by_id.is_empty()).then(|| Resume::by_id(by_id)))

@@ -7,6 +7,7 @@ use super::host::Host;
 use super::setup::{ConfigArgs, Notes, RunSwitch, Setup};
 use super::status::Status;
 use super::store::Store;
+use super::terminal::line::quoted;
 use super::terminal::{Mode, question};
 use super::thread_name;
 use clap::Args;
@@ -49,7 +50,8 @@ EXAMPLES
   tine run graphs/news_report.yaml \"tea\" --thread tea --set tools.web_search.path=notes/
   tine run graphs/triage.yaml --input '{\"ticket\": \"it does not start\"}' --json
 
-If the thread waits for answers to questions that the agent asked, the text answers them.";
+If the thread waits for answers to questions that the agent asked, the text answers them. Questions of
+`interrupt` nodes are answered with `tine resume`.";
 
 /// The channel that a text is said in.
 const MESSAGES: &str = "messages";
@@ -75,7 +77,7 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
     {
         Notes::from_map(&thread.thread, &info.meta)?.check(&thread.thread, &graph.outline)?;
     }
-    let start = start(&store, &thread, input).await?;
+    let start = start(&store, &thread, input, args.input.is_none()).await?;
     let notes = Notes::new(setup, &graph.outline);
     let mode = match args.json {
         true => Mode::Json,
@@ -153,28 +155,44 @@ fn input(args: &RunArgs, graph: &LoadedGraph) -> Result<Update, Failure> {
 }
 
 /// New input; or, if the thread waits for the user's words and the input is just that, the answers.
-async fn start(store: &Store, thread: &ThreadKey, input: Update) -> Result<Start, Failure> {
+///
+/// Words that are `only_said` do not pass over the question of an `interrupt` node; an input that is spelled out does.
+async fn start(
+    store: &Store,
+    thread: &ThreadKey,
+    input: Update,
+    only_said: bool,
+) -> Result<Start, Failure> {
     let checkpoint = store.0.load(&Scope::root(thread.clone()), None).await?;
-    let questions = checkpoint.map(|checkpoint| checkpoint.open_questions());
-    let clarifications = questions
+    let questions = checkpoint
+        .map(|checkpoint| checkpoint.open_questions())
+        .unwrap_or_default();
+    let Some(answer) = only_message(&input) else {
+        return Ok(Start::Input(Input::New(input)));
+    };
+    let node = questions.first().map(|question| question.node.clone());
+    let answers: Vec<_> = questions
         .into_iter()
-        .flatten()
-        .filter(question::is_clarification);
-    Ok(match only_message(&input) {
-        None => Start::Input(Input::New(input)),
-        Some(answer) => {
-            let answers: Vec<_> = clarifications
-                .map(|question| (question, Value::from(answer.as_str())))
-                .collect();
-            match answers.is_empty() {
-                true => Start::Input(Input::New(input)),
-                false => Start::Reply(Reply {
-                    answers,
-                    message: input,
-                }),
-            }
+        .filter(question::is_clarification)
+        .map(|question| (question, Value::from(answer.as_str())))
+        .collect();
+    match node {
+        Some(_) if !answers.is_empty() => Ok(Start::Reply(Reply {
+            answers,
+            message: input,
+        })),
+        // Whether the words were meant as the answer, only the user knows.
+        Some(node) if only_said => {
+            let name = quoted(&thread.thread);
+            Err(Failure::usage(format!(
+                "thread `{}` waits for an answer to what node `{node}` asks",
+                thread.thread
+            ))
+            .hint(format!("answer with `tine resume {name} \"ANSWER\"`; `tine threads show {name}` shows the question"))
+            .hint("`--input JSON` leaves the question unanswered and starts anew"))
         }
-    })
+        _ => Ok(Start::Input(Input::New(input))),
+    }
 }
 
 /// The text of an input that is one human message and nothing else.

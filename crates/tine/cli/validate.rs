@@ -39,12 +39,17 @@ config/config.yaml here) unknown names are warnings.
 
 Exit status: 0 nothing is wrong, 1 there are errors, 2 a file could not be read.";
 
+/// The check for names that only the host knows.
+const UNKNOWN_NAME: &str = "G104";
+
 /// What was found in one file.
 #[derive(Default)]
 struct Found {
     errors: usize,
     warnings: usize,
     unreadable: bool,
+    /// Whether a name was unknown to the host.
+    unknown: bool,
     /// For people.
     text: String,
     /// For programs.
@@ -52,7 +57,7 @@ struct Found {
 }
 
 pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failure> {
-    let registry = registry(cx, args)?;
+    let (registry, unusable) = registry(cx, args)?;
     let mut all = Found::default();
     let mut lines = Vec::new();
     for file in &args.files {
@@ -66,6 +71,7 @@ pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failu
         all.errors += found.errors;
         all.warnings += found.warnings;
         all.unreadable |= found.unreadable;
+        all.unknown |= found.unknown;
         let shown = file.display().to_string();
         lines.push(json!({"file": shown, "findings": found.findings}));
     }
@@ -74,6 +80,15 @@ pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failu
     } else {
         if !all.text.is_empty() {
             cx.stdout.line(&all.text);
+        }
+        if all.unknown {
+            let label = cx.stdout.paint(Tone::Hint, "hint:");
+            for reason in &unusable {
+                cx.stdout.line(&format!("{label} {reason}"));
+            }
+            cx.stdout.line(&format!(
+                "{label} `tine tools` says which tools the configuration gives, and why\n"
+            ));
         }
         let summary = summary(cx, args.files.len(), &all);
         cx.stdout.line(&summary);
@@ -86,18 +101,21 @@ pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failu
     })
 }
 
-/// The names that files may use: those of the configuration, or none that are known.
-fn registry(cx: &Cx, args: &ValidateArgs) -> Result<Registry, Failure> {
+/// The names that files may use: those of the configuration, or none that are known; and why some of its models are
+/// not among them.
+fn registry(cx: &Cx, args: &ValidateArgs) -> Result<(Registry, Vec<String>), Failure> {
     let config = &args.config.config;
     if config == Path::new(CONFIG) && !config.exists() && args.config.set.is_empty() {
-        return Ok(Registry {
+        let nothing_known = Registry {
             checkpointer: true,
             offline: true,
             ..Registry::default()
-        });
+        };
+        return Ok((nothing_known, Vec::new()));
     }
     let setup = Setup::new(cx, Path::new(""), &args.config, &[]);
-    Ok(Host::open(cx, &setup)?.registry())
+    let host = Host::open(cx, &setup)?;
+    Ok((host.registry(), host.unusable().to_vec()))
 }
 
 fn check(cx: &Cx, file: &Path, registry: &Registry) -> Found {
@@ -131,6 +149,9 @@ fn check(cx: &Cx, file: &Path, registry: &Registry) -> Found {
         },
         findings: diagnostics.to_json(),
         unreadable: false,
+        unknown: diagnostics
+            .iter()
+            .any(|found| found.check.code == UNKNOWN_NAME && found.level == Level::Error),
     }
 }
 

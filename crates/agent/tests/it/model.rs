@@ -102,6 +102,19 @@ async fn a_reply_can_be_data() {
 }
 
 #[tokio::test]
+async fn calls_of_tools_that_were_not_offered_are_no_data() {
+    let says = Say::Calls(vec![call("probe", &json!({}))]);
+    let bench = Bench::new(&judge("{ into: words }"), vec![says]);
+    let outcome = bench
+        .invoke(Update::new().set("question", text("it")))
+        .await;
+    assert_eq!(
+        outcome.exit.error().map(ToString::to_string).as_deref(),
+        Some("node `judge` failed: the model only called `probe`, and this node offers no tools")
+    );
+}
+
+#[tokio::test]
 async fn a_reply_that_does_not_fit_is_asked_for_again() {
     let graph = judge(
         "{ type: Verdict, into: verdict }\n    retry: { max_attempts: 2, on: [invalid_output] }",

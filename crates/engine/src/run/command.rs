@@ -47,6 +47,25 @@ pub(super) fn check_command(graph: &Graph, command: &ClientCommand) -> Result<()
     resolve(graph, update, &command.goto, &mut || "".into()).map(|_| ())
 }
 
+/// Refuses an input that its channels do not take, before anything is stored.
+pub(super) fn check_input(
+    graph: &Graph,
+    thread: &ThreadState,
+    writes: &[ChannelWrite],
+) -> Result<(), RunError> {
+    let update = writes.iter().cloned().fold(Update::new(), |update, write| {
+        update.with(write.channel, write.write)
+    });
+    // Ids as good as any: what is folded here is dropped again.
+    let mut ordinal = 0_u32;
+    let mut new_id = || {
+        ordinal += 1;
+        format!("{ordinal}").into()
+    };
+    let done = resolve(graph, update, &[], &mut new_id)?;
+    fold_update(graph, &mut thread.clone(), done).map(|_| ())
+}
+
 fn resolve(
     graph: &Graph,
     update: Update,

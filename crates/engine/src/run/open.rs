@@ -2,7 +2,7 @@
 
 use super::Runner;
 use super::answers::match_answers;
-use super::command::{check_command, fold_command, input_writes, nowhere, writes_of};
+use super::command::{check_command, check_input, fold_command, input_writes, nowhere, writes_of};
 use super::context::{RunCx, start_name};
 use super::options::{Exit, Input, InputPolicy, Outcome, RunOptions};
 use super::steps::{NO_HEAD, Session};
@@ -172,6 +172,7 @@ async fn start(
             crate::step::reset(&graph, thread, ix);
         }
     }
+    check_input(&graph, thread, &writes)?;
     thread.next = vec![Planned::Start { writes, goto }];
     thread.step += 1;
     announce(session);

@@ -394,17 +394,25 @@ fn a_message_that_no_node_could_read_does_not_enter_the_thread() {
         graph.edge(START, "n");
         let scene = Scene::new(graph.build().unwrap());
         let input = input(json!({"messages": ["hi", message]}));
-        let outcome = scene.invoke(input).unwrap();
-        let kept = scene.state().values["messages"].as_list().unwrap().len();
-        let error = outcome.exit.error().map(ToString::to_string);
-        (kept, error.unwrap_or_default())
+        // A refused input leaves no thread behind.
+        match scene.invoke(input) {
+            Ok(outcome) => {
+                assert_eq!(outcome.exit.name(), "done");
+                let kept = scene.state().values["messages"].as_list().unwrap().len();
+                (kept, String::new())
+            }
+            Err(error) => {
+                assert!(block_on(scene.runner.state(&thread())).unwrap().is_none());
+                (0, error.to_string())
+            }
+        }
     };
     let (kept, error) = refused(json!({"role": "user", "content": "x", "id": 5}));
     assert_eq!(kept, 0);
-    insta::assert_snapshot!(error, @"channel `messages` by `__start__` could not be written: the `id` of a message is a text, not a number; without one it gets a new id");
+    insta::assert_snapshot!(error, @"channel `messages` could not be written: the `id` of a message is a text, not a number; without one it gets a new id");
     let (kept, error) = refused(json!({"role": "ai", "content": "", "tool_calls": "x"}));
     assert_eq!(kept, 0);
-    insta::assert_snapshot!(error, @r#"channel `messages` by `__start__` could not be written: the field `tool_calls` of a message does not fit: invalid type: string "x", expected a sequence"#);
+    insta::assert_snapshot!(error, @r#"channel `messages` could not be written: the field `tool_calls` of a message does not fit: invalid type: string "x", expected a sequence"#);
     let openai = json!({"role": "assistant", "content": null, "tool_calls": [
         {"id": "c", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]});
     assert_eq!(refused(openai), (2, String::new()));

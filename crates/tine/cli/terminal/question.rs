@@ -9,15 +9,51 @@ pub(crate) fn is_clarification(interrupt: &Interrupt) -> bool {
     interrupt.payload.get("source").and_then(Value::as_str) == Some("ask_clarification")
 }
 
-/// What is asked, in words.
+/// What is asked, in words: the question, and below it what else the payload says.
 pub(crate) fn text(interrupt: &Interrupt) -> String {
-    let payload = &interrupt.payload;
-    let words = ["text", "question", "message"]
+    let (payload, _) = parts(interrupt);
+    let Some(entries) = payload.as_map() else {
+        return clean(&plain(payload));
+    };
+    let words = |key: &&str| payload.get(key).and_then(Value::as_str);
+    let Some(asked) = ["text", "question", "message"]
         .into_iter()
-        .find_map(|key| payload.get(key)?.as_str());
-    match words.or(payload.as_str()) {
-        Some(words) => clean(words),
-        None => clean(&payload.to_canonical()),
+        .find(|key| words(key).is_some())
+    else {
+        return clean(&payload.to_canonical());
+    };
+    let mut text = words(&asked).unwrap_or_default().to_owned();
+    // The words of a clarification hold all of it already.
+    if !is_clarification(interrupt) {
+        for (key, value) in entries {
+            let told = [asked, PROBLEM, "call_id"].contains(&&**key) || value.is_null();
+            if !told {
+                text.push_str(&format!("\n{key}: {}", plain(value)));
+            }
+        }
+    }
+    clean(&text)
+}
+
+/// Where a question that is asked again keeps why the last answer would not do.
+const PROBLEM: &str = "problem";
+
+/// What was asked at first, and why the last answer would not do, if this is asked again.
+fn parts(interrupt: &Interrupt) -> (&Value, Option<&str>) {
+    let payload = &interrupt.payload;
+    let problem = payload.get(PROBLEM).and_then(Value::as_str);
+    let wrapped = payload.as_map().filter(|entries| entries.len() == 2);
+    match (problem, wrapped.and_then(|entries| entries.get("payload"))) {
+        (Some(problem), Some(first)) => (first, Some(problem)),
+        (problem, _) => (payload, problem),
+    }
+}
+
+/// A text as it is, anything else as JSON.
+fn plain(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => value.to_canonical(),
     }
 }
 
@@ -34,6 +70,10 @@ pub(crate) fn print(out: &mut Stream, thread: &str, questions: &[Interrupt]) {
             let line = format!("  {line}");
             out.line(line.trim_end());
         }
+        if let (_, Some(problem)) = parts(interrupt) {
+            let label = out.paint(Tone::Bad, "the last answer will not do:");
+            out.line(&format!("  {label} {}", clean(problem)));
+        }
     }
     out.line("\nanswer with");
     for command in commands(thread, questions) {
@@ -46,6 +86,11 @@ pub(crate) fn print(out: &mut Stream, thread: &str, questions: &[Interrupt]) {
 fn commands(thread: &str, questions: &[Interrupt]) -> Vec<String> {
     let thread = quoted(thread);
     match questions {
+        // Words were refused before, so it may take something else.
+        [question] if parts(question).1.is_some() => vec![
+            format!("tine resume {thread} \"ANSWER\""),
+            format!("tine resume {thread} --answer-json JSON"),
+        ],
         [_] => vec![format!("tine resume {thread} \"ANSWER\"")],
         _ => questions
             .iter()

@@ -6,7 +6,7 @@ use crate::cli::failure::Failure;
 use crate::cli::output::Tone;
 use crate::cli::status::Status;
 use crate::cli::store::Store;
-use crate::cli::terminal::line::{clean, columns, one_line};
+use crate::cli::terminal::line::{clean_name, columns, one_line};
 use clap::Args;
 use serde_json::{Value as Json, json};
 use tine::engine::checkpoint::{Scope, ThreadInfo};
@@ -17,8 +17,8 @@ use tine::engine::{Checkpoint, Message, ThreadKey, Value};
 #[command(after_help = "EXAMPLES\n  tine threads\n  tine threads list --limit 100 --json")]
 pub(crate) struct ListArgs {
     /// How many to list
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    limit: usize,
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
     /// Prints one thread a line as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -37,8 +37,8 @@ pub(crate) async fn list(cx: &mut Cx, args: &ListArgs) -> Result<Status, Failure
     let mut left = 0;
     if let Some(store) = Store::open_existing(cx)? {
         let threads = store.0.threads(ThreadKey::LOCAL).await?;
-        left = threads.len().saturating_sub(args.limit);
-        for info in threads.into_iter().take(args.limit) {
+        left = threads.len().saturating_sub(args.limit as usize);
+        for info in threads.into_iter().take(args.limit as usize) {
             let checkpoint = store.0.load(&Scope::root(info.key.clone()), None).await?;
             rows.push(row(info, checkpoint.as_ref()));
         }
@@ -56,10 +56,10 @@ pub(crate) async fn list(cx: &mut Cx, args: &ListArgs) -> Result<Status, Failure
     }
     let out = &mut cx.stdout;
     let wide = |text: fn(&Row) -> String| rows.iter().map(|row| columns(&text(row))).max();
-    let names = wide(|row| clean(&row.info.key.thread)).unwrap_or(0);
+    let names = wide(|row| clean_name(&row.info.key.thread)).unwrap_or(0);
     let graphs = wide(|row| row.graph.clone()).unwrap_or(0);
     for row in &rows {
-        let name = clean(&row.info.key.thread);
+        let name = clean_name(&row.info.key.thread);
         let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(columns(text)));
         let state = format!("{:11}", row.state.name());
         // 19 columns of time, and two between any two.
