@@ -11,7 +11,7 @@ use super::channels::ChannelPlan;
 use super::compile::Compiler;
 use super::plan::{NodePlan, SpecPlan, ThenPlan};
 use super::tools::{NamedTool, ToolNames};
-use crate::diag::{Diagnostic, G008, G305, G307, Level};
+use crate::diag::{Diagnostic, G004, G008, G305, G307, Level};
 use crate::expr::{Expression, Names, unknown_channel};
 use crate::graph::{Channels, To};
 use crate::host::{NodeInfo, Registry, RouteLabel, Routes};
@@ -69,6 +69,8 @@ impl Nodes<'_, '_> {
         if draft.common.pause.is_some() {
             self.needs_checkpointer(&draft.at.key("pause"), &draft.id, "`pause`");
         }
+        let retry = draft.common.retry.as_ref().map(retry);
+        self.check_waits(draft, retry.as_ref());
         NodePlan {
             id: draft.id.clone(),
             at: draft.at.clone(),
@@ -77,11 +79,34 @@ impl Nodes<'_, '_> {
             routes: draft.routes.clone(),
             wait_for: draft.common.wait_for.clone(),
             timeout: draft.common.timeout.map(|timeout| timeout.0),
-            retry: draft.common.retry.as_ref().map(retry),
+            retry,
             pause: draft.common.pause,
             spec,
             writes,
         }
+    }
+
+    /// A first wait above the longest one would be cut without a word.
+    fn check_waits(&mut self, draft: &NodeDraft, policy: Option<&RetryPolicy>) {
+        let (Some(keys), Some(policy)) = (&draft.common.retry, policy) else {
+            return;
+        };
+        if keys.initial.is_none() || policy.initial <= policy.max {
+            return;
+        }
+        let report = &mut *self.compiler.report;
+        let at = draft.at.key("retry");
+        let title = format!(
+            "the first wait of `{}` is longer than its longest",
+            draft.id
+        );
+        let finding = Diagnostic::new(&G004, title)
+            .at(
+                report.value(&at.key("initial")),
+                format!("longer than `max`, which is {:?}", policy.max),
+            )
+            .help("raise `max`, or lower `initial`");
+        report.push(finding);
     }
 
     fn then(&mut self, draft: &NodeDraft, writes: &[(String, At)]) -> ThenPlan {
@@ -245,12 +270,9 @@ pub(crate) fn target(to: &To) -> Target {
 fn retry(keys: &RetryKeys) -> RetryPolicy {
     let standard = RetryPolicy::default();
     RetryPolicy {
-        max_attempts: keys.max_attempts.max(1),
+        max_attempts: keys.max_attempts,
         initial: keys.initial.map_or(standard.initial, |initial| initial.0),
-        factor: keys
-            .factor
-            .filter(|factor| factor.is_finite() && *factor >= 1.0)
-            .unwrap_or(standard.factor),
+        factor: keys.factor.unwrap_or(standard.factor),
         max: keys.max.map_or(standard.max, |max| max.0),
         jitter: keys.jitter.unwrap_or(standard.jitter),
         on: keys.on.clone().unwrap_or(standard.on),

@@ -173,6 +173,7 @@ fn plain_words(words: &str) -> String {
         "a string" => "text",
         "a boolean" => "`true` or `false`",
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
+        "a nonzero u32" => "a whole number above zero",
         "f64" => "a number",
         words => match words.split_once(' ') {
             Some(("string", text)) => return format!("the text `{}`", text.trim_matches('"')),

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_yaml::Value;
 
 use super::DurationText;
+use super::number::above_zero;
 
 /// The top level of a file. Sections whose parts are decoded one by one are kept as they are.
 #[derive(Debug, Deserialize)]
@@ -41,8 +42,10 @@ fn one() -> u64 {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsKeys {
+    #[serde(deserialize_with = "above_zero")]
     pub(crate) max_steps: u32,
     pub(crate) max_visits: IndexMap<String, u32>,
+    #[serde(deserialize_with = "above_zero")]
     pub(crate) max_parallel: u32,
     pub(crate) deadline: Option<DurationText>,
 }

@@ -4,6 +4,7 @@ mod decode;
 mod duration;
 mod file;
 mod node;
+mod number;
 mod then;
 
 pub(crate) use decode::decode;

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
+use super::number::{above_zero, growth};
 use super::{DurationText, Goto, Then, decode, decode::report_missing, decode_goto, decode_then};
 use crate::diag::{Diagnostic, G004, G007};
 use crate::report::{Report, nearest, one_of};
@@ -84,9 +85,10 @@ const COMMON: [&str; 9] = [
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RetryKeys {
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "above_zero")]
     pub(crate) max_attempts: u32,
     pub(crate) initial: Option<DurationText>,
+    #[serde(default, deserialize_with = "growth")]
     pub(crate) factor: Option<f64>,
     pub(crate) max: Option<DurationText>,
     pub(crate) jitter: Option<bool>,
@@ -139,7 +141,7 @@ pub(crate) struct ReturnsKeys {
 pub(crate) struct ToolsKeys {
     pub(crate) tools: Value,
     pub(crate) from: Option<String>,
-    #[serde(default = "eight")]
+    #[serde(default = "eight", deserialize_with = "above_zero")]
     pub(crate) max_parallel: u32,
     #[serde(default)]
     pub(crate) ask_before: Vec<String>,

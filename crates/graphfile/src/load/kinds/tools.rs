@@ -70,7 +70,7 @@ impl Nodes<'_, '_> {
             info,
             tools: names,
             from,
-            max_parallel: usize::try_from(keys.max_parallel.max(1)).unwrap_or(usize::MAX),
+            max_parallel: usize::try_from(keys.max_parallel).unwrap_or(usize::MAX),
             ask_before: keys.ask_before.clone(),
             on_tool_error: keys.on_tool_error,
         }))
