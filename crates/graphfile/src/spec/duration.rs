@@ -25,9 +25,15 @@ impl Visitor<'_> for DurationVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<DurationText, E> {
-        parse(text)
-            .map(DurationText)
-            .ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+        let wrong = Unexpected::Str(text);
+        match parse(text) {
+            Some(Duration::ZERO) => Err(E::invalid_value(
+                wrong,
+                &"a duration above zero, such as `500ms`, `30s` or `5m`",
+            )),
+            Some(duration) => Ok(DurationText(duration)),
+            None => Err(E::invalid_value(wrong, &self)),
+        }
     }
 }
 
@@ -42,7 +48,7 @@ fn parse(text: &str) -> Option<Duration> {
         "h" => number.checked_mul(3_600_000),
         _ => None,
     }?;
-    (millis > 0).then(|| Duration::from_millis(millis))
+    Some(Duration::from_millis(millis))
 }
 
 #[cfg(test)]
@@ -55,13 +61,13 @@ mod tests {
         assert_eq!(ms("500ms"), Some(500));
         assert_eq!(ms("30s"), Some(30_000));
         assert_eq!(ms("5m"), Some(300_000));
+        assert_eq!(ms("0s"), Some(0));
         for wrong in [
             "",
             "5",
             "s",
             "1.5s",
             "-1s",
-            "0s",
             "5 m",
             "99999999999999999999s",
             "5d",
