@@ -167,18 +167,9 @@ fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure
             Ok(given) => given,
             Err(error @ ConfigError::Variable { .. }) => {
                 // A key would not help a provider that is not there.
-                let bare = ModelEntry {
-                    name: entry.name.clone(),
-                    use_path: entry.use_path.clone(),
-                    settings: Map::new(),
-                };
-                unusable.push(match Models::from_entries([bare], Folder(PathBuf::new())) {
-                    Ok(models) => match models.get(&entry.name) {
-                        Err(planned @ ModelsError::Planned { .. }) => planned.to_string(),
-                        _ => format!("model `{}`: {error}", entry.name),
-                    },
-                    Err(_) => format!("model `{}`: {error}", entry.name),
-                });
+                let planned = planned(&entry.name, &entry.use_path);
+                unusable
+                    .push(planned.unwrap_or_else(|| format!("model `{}`: {error}", entry.name)));
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -216,6 +207,20 @@ fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure
         made.push(("default".to_owned(), first));
     }
     Ok((made, unusable))
+}
+
+/// Says so if a model's `use:` is known and nothing stands behind it yet.
+fn planned(name: &str, use_path: &str) -> Option<String> {
+    let bare = ModelEntry {
+        name: name.to_owned(),
+        use_path: use_path.to_owned(),
+        settings: Map::new(),
+    };
+    let models = Models::from_entries([bare], Folder(PathBuf::new())).ok()?;
+    match models.get(name) {
+        Err(error @ ModelsError::Planned { .. }) => Some(error.to_string()),
+        _ => None,
+    }
 }
 
 /// The files beside a graph file.
