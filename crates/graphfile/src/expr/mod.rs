@@ -145,7 +145,9 @@ fn problem(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("`{key}` has no value"),
         ExecutionError::UndeclaredReference(name) => format!("nothing is named `{name}`"),
-        ExecutionError::IndexOutOfBounds(index) => format!("no item at {index:?}"),
+        ExecutionError::IndexOutOfBounds(cel::Value::Int(index)) => format!("no item at {index}"),
+        ExecutionError::IndexOutOfBounds(cel::Value::UInt(index)) => format!("no item at {index}"),
+        ExecutionError::IndexOutOfBounds(_) => "no item at this index".to_owned(),
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "remainder of a division by zero".to_owned(),
         ExecutionError::Overflow(..) => "the result is too large for an integer".to_owned(),

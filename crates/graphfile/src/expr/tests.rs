@@ -121,7 +121,8 @@ fn lists_and_maps_of_the_state_behave_like_literals() {
         ("state.record.map(k, k)", r#"["a","b","nil"]"#),
         ("state.record['a']", "1"),
         ("state.record.b.c.startsWith('d')", "true"),
-        ("state.list[7]", "`state.list[7]`: no item at Int(7)"),
+        ("state.list[7]", "`state.list[7]`: no item at 7"),
+        ("[1][5]", "`[1][5]`: no item at 5"),
         ("state.list", "[1,2,3]"),
     ]);
 }
