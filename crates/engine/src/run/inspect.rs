@@ -54,7 +54,7 @@ pub struct Pending {
 }
 
 /// Which checkpoints of a thread to read; all that is given must hold. A number is a limit alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistoryQuery {
     /// At most so many, the newest.
     pub limit: Option<usize>,
