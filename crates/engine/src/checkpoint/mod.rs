@@ -198,11 +198,16 @@ impl Checkpoint {
         })
     }
 
-    /// The questions asked here that have no answer yet, in the order they were asked.
+    /// The questions asked here that have no answer yet, in the order of their tasks.
     #[must_use]
     pub fn open_questions(&self) -> Vec<crate::interrupt::Interrupt> {
         let open = questions::open_questions(&self.records);
         open.into_iter().map(|open| open.interrupt).collect()
+    }
+
+    /// All questions asked here, in the order of their tasks.
+    pub(crate) fn all_questions(&self) -> Vec<crate::interrupt::Interrupt> {
+        questions::all_questions(&self.records)
     }
 }
 
