@@ -420,7 +420,7 @@ impl Session {
     /// If it could not be made durable.
     pub(crate) async fn store(&mut self, source: Source) -> Result<(), RunError> {
         let run = self.run.clone();
-        let id = run.world.new_id();
+        let id = run.checkpoint_id(self.head);
         if let Some(writer) = run.writer()? {
             let parent = Some(self.head).filter(|head| *head != NO_HEAD);
             let head = AdvanceHead {
