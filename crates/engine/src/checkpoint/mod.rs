@@ -5,11 +5,13 @@
 //! [`Record`]s: what the tasks planned there did so far (finished tasks, open questions and their answers, journaled
 //! calls, failures).
 
+mod export;
 mod memory;
 mod questions;
 mod record;
 mod records;
 
+pub use export::export;
 pub use memory::MemoryCheckpointer;
 pub(crate) use questions::{Open, epoch, open_questions};
 pub use record::{CallRecord, CallState, Record, RecordKey, RecordKind, RecordOp};
@@ -139,7 +141,7 @@ pub struct Advance {
 }
 
 /// A stored checkpoint, loaded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checkpoint {
     /// Its id.
     pub id: Id,
