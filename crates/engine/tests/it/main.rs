@@ -14,6 +14,7 @@ mod laws;
 mod limits;
 mod parent_commands;
 mod scene;
+mod schedules;
 mod spy;
 mod steps;
 mod store;
