@@ -2,6 +2,7 @@
 
 use crate::command::Command;
 use crate::value::Value;
+use crate::world::Id;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -247,7 +248,10 @@ pub enum RunError {
         message: String,
     },
     /// An update does not say as which node it is made, and several are possible.
-    #[error("an update must say as which node it is made: {candidates:?} ran last")]
+    #[error(
+        "an update must say as which node it is made: {} ran last, in one step",
+        list(candidates)
+    )]
     AmbiguousUpdate {
         /// The nodes that may be meant.
         candidates: Vec<Arc<str>>,
@@ -298,6 +302,14 @@ pub enum RunError {
         id: Arc<str>,
         /// The ids of the open questions.
         open: Vec<Arc<str>>,
+    },
+    /// A checkpoint that the thread does not have.
+    #[error("thread `{thread}` has no checkpoint `{id}`; its history lists those it has")]
+    UnknownCheckpoint {
+        /// The thread.
+        thread: Arc<str>,
+        /// The id.
+        id: Id,
     },
     /// Something that needs stored threads, without a checkpointer.
     #[error("{what} needs a checkpointer")]

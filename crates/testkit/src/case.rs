@@ -336,7 +336,7 @@ pub struct Action {
     #[serde(default = "default_thread")]
     pub thread: String,
     /// At which checkpoint.
-    pub at: Option<Value>,
+    pub at: Option<At>,
     /// In which pending child.
     #[serde(rename = "in")]
     pub child: Option<String>,
@@ -352,6 +352,31 @@ pub struct Action {
     pub run_id: Option<String>,
     /// What must be seen.
     pub expect: Map,
+}
+
+/// A checkpoint of the thread.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum At {
+    /// By a word.
+    Word(AtWord),
+    /// The newest that matches.
+    Matching {
+        /// Its number.
+        step: i64,
+        /// What made it.
+        source: tine_engine::checkpoint::Source,
+    },
+}
+
+/// A checkpoint by a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtWord {
+    /// The newest, by its id.
+    Head,
+    /// One that the thread does not have.
+    Unknown,
 }
 
 fn default_thread() -> String {

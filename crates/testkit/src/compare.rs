@@ -77,9 +77,13 @@ impl fmt::Display for Difference {
 pub(crate) fn compare(case: &Case, action: usize, found: &Map) -> Vec<Difference> {
     let expected = arranged(case, &case.run[action].expect);
     let mut found = arranged(case, found);
-    if let (Some(expected), Some(error)) = (expected.get("error"), found.get("error")) {
-        let error = only_keys_of(expected, error);
-        found.insert("error".into(), error);
+    forget_unrecorded(&expected, &mut found);
+    // A read that fails says so in place of the state.
+    let states = (expected.get("state"), found.get("state"));
+    if let (Some(Value::Map(expected)), Some(Value::Map(state))) = states {
+        let mut state = state.as_ref().clone();
+        forget_unrecorded(expected, &mut state);
+        found.insert("state".into(), state.into());
     }
     let mut differences = Vec::new();
     let mut report = |field: &str, expected: Option<&Value>, found: Option<&Value>| {
@@ -98,6 +102,14 @@ pub(crate) fn compare(case: &Case, action: usize, found: &Map) -> Vec<Difference
         _ => 2,
     });
     differences
+}
+
+/// Leaves of an error only what the case recorded.
+fn forget_unrecorded(expected: &Map, found: &mut Map) {
+    if let (Some(expected), Some(error)) = (expected.get("error"), found.get("error")) {
+        let error = only_keys_of(expected, error);
+        found.insert("error".into(), error);
+    }
 }
 
 /// Of an error only what the case recorded counts.
@@ -178,5 +190,38 @@ fn compare_values(place: &str, expected: &Value, found: &Value, report: &mut Rep
         }
         _ if expected != found => report(place, Some(expected), Some(found)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(expected: &str, found: &str, differences: &[&str]) {
+        let text = format!(
+            "{{name: n, about: a, label: C, graph: {{channels: {{}}, nodes: {{}}}}, run: [{{do: state, expect: {expected}}}]}}"
+        );
+        let case = Case::parse(&text).unwrap();
+        let found: Value = serde_yaml::from_str(found).unwrap();
+        let fields: Vec<String> = compare(&case, 0, found.as_map().unwrap())
+            .iter()
+            .map(|difference| match difference {
+                Difference::Value { field, .. } => field.clone(),
+                other => panic!("{other}"),
+            })
+            .collect();
+        assert_eq!(fields, differences, "{expected} against {found:?}");
+    }
+
+    #[test]
+    fn of_an_error_only_what_was_recorded_counts() {
+        let found = "{error: {code: c, message: m}}";
+        check("{error: {code: c}}", found, &[]);
+        check("{error: {code: d}}", found, &["error.code"]);
+        check("{error: {code: c, node: n}}", found, &["error.node"]);
+        let found = "{state: {error: {code: c, message: m}}}";
+        check("{state: {error: {code: c}}}", found, &[]);
+        check("{state: {error: {code: d}}}", found, &["state.error.code"]);
+        check("{state: {step: 1}}", found, &["state.step", "state.error"]);
     }
 }

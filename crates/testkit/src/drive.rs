@@ -1,6 +1,6 @@
 //! Running a case: its actions in order, what each shows, and the verdict.
 
-use crate::case::{Action, ActionKind, Answer, Case, CommandSpec, Observe, UpdateSpec};
+use crate::case::{Action, ActionKind, Answer, At, AtWord, Case, CommandSpec, Observe, UpdateSpec};
 use crate::compare::{Difference, compare};
 use crate::events::{Events, source_name};
 use crate::graph::{breakpoints, build};
@@ -12,7 +12,7 @@ use crate::probe::{CaseRun, Ear};
 use crate::support::unsupported;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tine_engine::run::{InputPolicy, Snapshot};
+use tine_engine::run::{Durability, HistoryQuery, InputPolicy, Snapshot, ThreadUpdate, UpdateAs};
 use tine_engine::value::{List, Map};
 use tine_engine::world::Id;
 use tine_engine::{
@@ -105,33 +105,73 @@ impl Drive<'_> {
     /// Performs an action. Gives what it showed.
     async fn act(&mut self, action: &Action) -> Result<Map, CaseError> {
         let thread = ThreadKey::local(action.thread.as_str());
-        let updating = matches!(action.kind, ActionKind::Update(_));
+        let updating = matches!(
+            action.kind,
+            ActionKind::Update(_) | ActionKind::BulkUpdate { .. }
+        );
         self.run.probe.begin_action(updating);
+        let at = match &action.at {
+            Some(at) => Some(self.checkpoint(&thread, at).await?),
+            None => None,
+        };
         let mut asked = Vec::new();
-        let found = match &action.kind {
-            ActionKind::State { subgraphs } => self.state(&thread, *subgraphs).await,
-            ActionKind::History { limit } => self.history(&thread, *limit).await,
-            ActionKind::Update(update) => self.update(&thread, update).await?,
-            ActionKind::BulkUpdate { .. } => {
-                return Err(CaseError("bulk_update is refused before".to_owned()));
+        let found = match (&action.kind, at) {
+            (ActionKind::State { .. }, Some(id)) => self.state_at(&thread, id).await,
+            (ActionKind::State { subgraphs }, None) => self.state(&thread, *subgraphs).await,
+            (ActionKind::History { limit }, _) => self.history(&thread, *limit).await,
+            (ActionKind::Update(update), at) => {
+                let update = update_of(update)?;
+                self.update(&thread, at, vec![vec![update]]).await
             }
-            kind => {
-                let input = self.input(&thread, kind).await?;
-                self.invoke(action, &thread, input, &mut asked).await
+            (ActionKind::BulkUpdate { steps }, at) => {
+                let step = |step: &Vec<UpdateSpec>| step.iter().map(update_of).collect();
+                let steps: Result<Vec<Vec<ThreadUpdate>>, CaseError> =
+                    steps.iter().map(step).collect();
+                self.update(&thread, at, steps?).await
+            }
+            (kind, at) => {
+                let input = self.input(&thread, kind, at).await?;
+                self.invoke(action, &thread, input, at, &mut asked).await?
             }
         };
         self.reported.push(asked);
         Ok(found)
     }
 
-    async fn input(&self, thread: &ThreadKey, kind: &ActionKind) -> Result<Input, CaseError> {
+    /// The checkpoint that an action names.
+    async fn checkpoint(&self, thread: &ThreadKey, at: &At) -> Result<Id, CaseError> {
+        let query = match at {
+            At::Word(AtWord::Unknown) => return Ok(Id(u128::MAX)),
+            At::Word(AtWord::Head) => HistoryQuery {
+                limit: Some(1),
+                ..HistoryQuery::default()
+            },
+            At::Matching { step, source } => HistoryQuery {
+                limit: Some(1),
+                step: Some(*step),
+                source: Some(*source),
+                ..HistoryQuery::default()
+            },
+        };
+        let history = self.runner.history(thread, query).await;
+        let history = history.map_err(|error| CaseError(error.to_string()))?;
+        let found = history.first().map(|snapshot| snapshot.id);
+        found.ok_or_else(|| CaseError(format!("there is no checkpoint {at:?}")))
+    }
+
+    async fn input(
+        &self,
+        thread: &ThreadKey,
+        kind: &ActionKind,
+        at: Option<Id>,
+    ) -> Result<Input, CaseError> {
         let env = Env::default();
         Ok(match kind {
             ActionKind::Invoke { input } => Input::New(typed_update(eval_map(input, &env)?)),
             ActionKind::Resume {
                 answers: Some(answers),
                 ..
-            } => Input::Resume(self.by_id(thread, answers).await?),
+            } => Input::Resume(self.by_id(thread, answers, at).await?),
             ActionKind::Resume { value, .. } => {
                 let answer = eval(value.as_ref().unwrap_or(&Value::Null), &env)?;
                 Input::Resume(Resume::value(answer).lenient())
@@ -150,8 +190,17 @@ impl Drive<'_> {
     }
 
     /// Answers by the ids of the questions they name.
-    async fn by_id(&self, thread: &ThreadKey, answers: &[Answer]) -> Result<Resume, CaseError> {
-        let pending = match self.runner.state(thread).await {
+    async fn by_id(
+        &self,
+        thread: &ThreadKey,
+        answers: &[Answer],
+        at: Option<Id>,
+    ) -> Result<Resume, CaseError> {
+        let read = match at {
+            Some(id) => self.runner.state_at(thread, id).await,
+            None => self.runner.state(thread).await,
+        };
+        let pending = match read {
             Ok(Some(snapshot)) => snapshot.interrupts,
             _ => Vec::new(),
         };
@@ -187,9 +236,20 @@ impl Drive<'_> {
         action: &Action,
         thread: &ThreadKey,
         input: Input,
+        at: Option<Id>,
         asked: &mut Vec<Interrupt>,
-    ) -> Map {
+    ) -> Result<Map, CaseError> {
+        let run = action.run_id.as_deref().map(run_id);
+        let durability = match action.durability.as_deref() {
+            None | Some("sync") => Durability::Sync,
+            Some("async") => Durability::Async,
+            Some("exit") => Durability::Exit,
+            Some(other) => return Err(CaseError(format!("there is no durability `{other}`"))),
+        };
         let mut options = RunOptions {
+            at,
+            run,
+            durability,
             input_policy: InputPolicy::Ignore,
             listener: Some(Arc::new(Ear(self.run.clone()))),
             ..RunOptions::default()
@@ -239,7 +299,7 @@ impl Drive<'_> {
         if self.case.observes(Observe::State) && self.case.checkpointer {
             found.extend(self.state(thread, false).await);
         }
-        found
+        Ok(found)
     }
 
     async fn events(&self, thread: &ThreadKey) -> Events {
@@ -261,23 +321,14 @@ impl Drive<'_> {
         Events::collect(&self.run.probe.heard(), outputs, stored)
     }
 
-    async fn update(&self, thread: &ThreadKey, spec: &UpdateSpec) -> Result<Map, CaseError> {
-        let env = Env::default();
-        let output: Output = match &spec.command {
-            Some(command) => Command {
-                update: command_update(command)?,
-                goto: command_targets(command, &env)?,
-                ..Command::default()
-            }
-            .into(),
-            None => match &spec.values {
-                Some(values) => typed_update(eval_map(values, &env)?).into(),
-                None => Output::default(),
-            },
-        };
-        let as_node = engine_name(spec.as_node.as_deref().unwrap_or_default());
+    async fn update(
+        &self,
+        thread: &ThreadKey,
+        at: Option<Id>,
+        steps: Vec<Vec<ThreadUpdate>>,
+    ) -> Map {
         let mut found = Map::new();
-        match self.runner.update(thread, as_node, output).await {
+        match self.runner.bulk_update(thread, at, steps).await {
             Ok(_) => found.insert("status".into(), "done".into()),
             Err(error) => {
                 found.insert("error".into(), neutral_error(&error));
@@ -289,7 +340,17 @@ impl Drive<'_> {
             found.insert("calls".into(), calls.into());
         }
         found.extend(self.state(thread, false).await);
-        Ok(found)
+        found
+    }
+
+    /// A checkpoint as it was stored, under the key `state`.
+    async fn state_at(&self, thread: &ThreadKey, id: Id) -> Map {
+        let state = match self.runner.state_at(thread, id).await {
+            Ok(Some(snapshot)) => show(&snapshot),
+            Ok(None) => nothing(),
+            Err(error) => Value::from_pairs([("error", neutral_error(&error))]),
+        };
+        [("state".into(), state)].into()
     }
 
     /// The head of the thread, under the key `state`.
@@ -301,12 +362,7 @@ impl Drive<'_> {
         };
         let state = match read {
             Ok(Some(snapshot)) => show(&snapshot),
-            Ok(None) => Value::from_pairs([
-                ("values", Value::map()),
-                ("next", Value::list()),
-                ("step", Value::Null),
-                ("source", Value::Null),
-            ]),
+            Ok(None) => nothing(),
             Err(error) => Value::from_pairs([("error", neutral_error(&error))]),
         };
         [("state".into(), state)].into()
@@ -341,6 +397,45 @@ impl Drive<'_> {
         ]
         .into()
     }
+}
+
+/// What is shown of a thread or a checkpoint that is not there.
+fn nothing() -> Value {
+    Value::from_pairs([
+        ("values", Value::map()),
+        ("next", Value::list()),
+        ("step", Value::Null),
+        ("source", Value::Null),
+    ])
+}
+
+/// The engine's id of a run that a case names.
+fn run_id(name: &str) -> Id {
+    let bytes = name.bytes().take(16);
+    Id(bytes.fold(0, |id, byte| id << 8 | u128::from(byte)))
+}
+
+fn update_of(spec: &UpdateSpec) -> Result<ThreadUpdate, CaseError> {
+    let env = Env::default();
+    let output: Output = match &spec.command {
+        Some(command) => Command {
+            update: command_update(command)?,
+            goto: command_targets(command, &env)?,
+            ..Command::default()
+        }
+        .into(),
+        None => match &spec.values {
+            Some(values) => typed_update(eval_map(values, &env)?).into(),
+            None => Output::default(),
+        },
+    };
+    let by = match spec.as_node.as_deref() {
+        None => UpdateAs::LastRan,
+        Some("INPUT") => UpdateAs::Input,
+        Some("COPY") => UpdateAs::Copy,
+        Some(name) => engine_name(name).into(),
+    };
+    Ok(ThreadUpdate::new(by, output))
 }
 
 fn command_update(command: &CommandSpec) -> Result<Update, CaseError> {

@@ -1,8 +1,6 @@
 //! What cases may ask for and the engine does not have yet.
 
-use crate::case::{
-    Action, ActionKind, Case, GraphSpec, NodeSpec, Observe, Op, Persistence, PlainOp, UpdateSpec,
-};
+use crate::case::{Action, Case, GraphSpec, NodeSpec, Observe, Op, Persistence, PlainOp};
 use std::collections::BTreeSet;
 
 /// The features of a case that are not supported yet, sorted. A case that has one fails, and says so.
@@ -61,40 +59,8 @@ fn any(ops: &[Op], matches: &dyn Fn(&PlainOp) -> bool) -> bool {
 
 fn of_action(action: &Action) -> BTreeSet<&'static str> {
     let mut missing = BTreeSet::new();
-    if action.at.is_some() {
-        missing.insert("at");
-    }
     if action.child.is_some() {
         missing.insert("in");
     }
-    if action.run_id.is_some() {
-        missing.insert("run_id");
-    }
-    match action.durability.as_deref() {
-        None | Some("sync") => {}
-        Some("exit") => {
-            missing.insert("durability: exit");
-        }
-        Some(_) => {
-            missing.insert("durability: async");
-        }
-    }
-    match &action.kind {
-        ActionKind::Update(update) => missing.extend(of_update(update)),
-        ActionKind::BulkUpdate { .. } => {
-            missing.insert("bulk_update");
-        }
-        _ => {}
-    }
     missing
-}
-
-fn of_update(update: &UpdateSpec) -> Option<&'static str> {
-    match update.as_node.as_deref() {
-        None => Some("an update that does not say as which node"),
-        Some("END") => Some("as_node: END"),
-        Some("INPUT") => Some("as_node: INPUT"),
-        Some("COPY") => Some("as_node: COPY"),
-        Some(_) => None,
-    }
 }

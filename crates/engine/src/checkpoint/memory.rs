@@ -249,7 +249,8 @@ impl Drop for Writer {
 
 #[async_trait]
 impl ThreadWriter for Writer {
-    async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
+    async fn advance(&self, namespace: &Arc<str>, mut advance: Advance) -> Result<(), StoreError> {
+        let records = std::mem::take(&mut advance.records).into_iter().collect();
         let mut content = self.thread.content();
         if let Some(parent) = advance.parent {
             let stored = content.find(namespace, parent);
@@ -259,10 +260,7 @@ impl ThreadWriter for Writer {
                 .retain(|record| !matches!(record.kind, RecordKind::Done { .. }));
         }
         let branch = content.graphs.entry(namespace.clone()).or_default();
-        branch.push(Stored {
-            advance,
-            records: Records::default(),
-        });
+        branch.push(Stored { advance, records });
         Ok(())
     }
 

@@ -7,13 +7,14 @@
 
 mod export;
 mod memory;
+mod merge;
 mod questions;
 mod record;
 mod records;
 
 pub use export::export;
 pub use memory::MemoryCheckpointer;
-pub(crate) use questions::{Open, epoch, open_questions};
+pub(crate) use questions::{Open, asked_questions, epoch, open_questions};
 pub use record::{CallRecord, CallState, Record, RecordKey, RecordKind, RecordOp};
 
 use crate::channel::Effect;
@@ -138,6 +139,13 @@ pub struct Advance {
     /// Deferred nodes that were triggered and wait for everything else to end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred: Vec<Arc<str>>,
+    /// The nodes that ran last, if steps between the parent and this checkpoint were not stored; else the parent's plan
+    /// tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ran: Vec<Arc<str>>,
+    /// What stands at the checkpoint from its first moment on, stored in the same commit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<Record>,
 }
 
 /// A stored checkpoint, loaded.
@@ -163,12 +171,14 @@ pub struct Checkpoint {
     pub joins: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// Deferred nodes that wait.
     pub deferred: Vec<Arc<str>>,
+    /// The nodes that ran last, if the parent's plan does not tell: see [`Advance::ran`].
+    pub ran: Vec<Arc<str>>,
     /// What the tasks planned here did so far, in the order it was recorded.
     pub records: Vec<Record>,
 }
 
 impl Checkpoint {
-    /// The checkpoint that `advance` makes of the values of its parent, without any record.
+    /// The checkpoint that `advance` makes of the values of its parent.
     ///
     /// # Errors
     /// If an effect does not fit the value it changes.
@@ -196,7 +206,8 @@ impl Checkpoint {
             next: advance.next,
             joins: advance.joins,
             deferred: advance.deferred,
-            records: Vec::new(),
+            ran: advance.ran,
+            records: advance.records,
         })
     }
 
@@ -306,8 +317,8 @@ pub trait Checkpointer: Send + Sync {
 /// The one writer of a thread. Dropping it lets the thread go.
 #[async_trait]
 pub trait ThreadWriter: Send + Sync {
-    /// Stores a checkpoint and makes it the newest of its namespace. In the same commit the finished writes recorded
-    /// at its parent ([`RecordKind::Done`]) may go; all other records stay.
+    /// Stores a checkpoint with its first records, and makes it the newest of its namespace. In the same commit the
+    /// finished writes recorded at its parent ([`RecordKind::Done`]) may go; all other records stay.
     ///
     /// # Errors
     /// [`StoreError::UnknownCheckpoint`] if the parent is not there; or if the checkpoint could not be made durable. Then

@@ -21,10 +21,8 @@ pub(crate) fn epoch(records: &[Record]) -> u32 {
     u32::try_from(changes.count()).unwrap_or(u32::MAX)
 }
 
-/// The questions at a checkpoint that have no answer yet, in the order of their tasks. What was asked before a client
-/// command changed the state is not open: its task asks anew.
+/// The questions at a checkpoint that have no answer yet, in the order of their tasks.
 pub(crate) fn open_questions(records: &[Record]) -> Vec<Open> {
-    let now = epoch(records);
     let answered: BTreeSet<(&str, &Slot)> = records
         .iter()
         .filter_map(|record| match &record.kind {
@@ -32,6 +30,16 @@ pub(crate) fn open_questions(records: &[Record]) -> Vec<Open> {
             _ => None,
         })
         .collect();
+    let asked = asked_questions(records).into_iter();
+    asked
+        .filter(|open| !answered.contains(&(&*open.task, &open.slot)))
+        .collect()
+}
+
+/// The questions at a checkpoint, answered or not, in the order of their tasks. What was asked before a client command
+/// changed the state is not among them: its task asks anew.
+pub(crate) fn asked_questions(records: &[Record]) -> Vec<Open> {
+    let now = epoch(records);
     let asked = records.iter().filter_map(|record| match &record.kind {
         RecordKind::Asked { slot, interrupt } if slot.epoch == now => Some(Open {
             task: record.task.clone(),
@@ -40,14 +48,12 @@ pub(crate) fn open_questions(records: &[Record]) -> Vec<Open> {
         }),
         _ => None,
     });
-    let mut open: Vec<Open> = asked
-        .filter(|open| !answered.contains(&(&*open.task, &open.slot)))
-        .collect();
-    open.sort_by(|a, b| task_order(&a.task).cmp(&task_order(&b.task)));
-    open
+    let mut asked: Vec<Open> = asked.collect();
+    asked.sort_by(|a, b| task_order(&a.task).cmp(&task_order(&b.task)));
+    asked
 }
 
-/// All questions that were asked at a checkpoint, in the order of their tasks.
+/// All questions that were ever asked at a checkpoint, in the order of their tasks.
 pub(super) fn all_questions(records: &[Record]) -> Vec<Interrupt> {
     let mut asked: Vec<(&Arc<str>, &Interrupt)> = records
         .iter()

@@ -74,6 +74,9 @@ pub struct CallRecord {
     pub times: u32,
     /// How it stands.
     pub state: CallState,
+    /// Whether it stems from an open task whose state was updated since: met with another input, it is another call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub carried: bool,
 }
 
 /// How a journaled call stands.

@@ -72,6 +72,7 @@ mod tests {
                 key: key.into(),
                 input,
                 times: 1,
+                carried: false,
                 state: CallState::Started,
             }),
         }

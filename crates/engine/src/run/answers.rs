@@ -1,6 +1,6 @@
 //! Answers that come for open questions.
 
-use crate::checkpoint::{Open, Record, RecordKind, RecordOp, open_questions};
+use crate::checkpoint::{Open, Record, RecordKind, RecordOp, asked_questions, open_questions};
 use crate::error::RunError;
 use crate::interrupt::{Answers, Resume, Slot};
 use crate::value::Value;
@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub(super) struct Matched {
     /// The answers, to be recorded.
     pub(super) ops: Vec<RecordOp>,
+    /// How many questions the client answered.
+    pub(super) answered: usize,
     /// Ids that belong to no open question; only a lenient resume has them.
     pub(super) unknown_ids: Vec<String>,
 }
@@ -26,14 +28,110 @@ pub(super) fn match_answers(
     epoch: u32,
 ) -> Result<Matched, RunError> {
     let open = open_questions(records);
+    let (given, unknown_ids) = given(&open, resume)?;
+    let answered = given
+        .iter()
+        .map(|(open, value)| answer(open, epoch, value.clone()));
+    Ok(Matched {
+        ops: answered.collect(),
+        answered: given.len(),
+        unknown_ids,
+    })
+}
+
+/// Matches answers to what was asked at a checkpoint that the thread has moved past, answered there or not. The answers
+/// are for a branch that begins there.
+///
+/// With `keeps`, the other answers that were given there hold on the branch too, as far as they can not have come of an
+/// answer that is now another one: their questions were asked before that was given.
+///
+/// # Errors
+/// As [`match_answers`].
+pub(super) fn answer_anew(
+    records: &[Record],
+    resume: Resume,
+    keeps: bool,
+) -> Result<Matched, RunError> {
+    let asked = asked_questions(records);
+    let (given, unknown_ids) = given(&asked, resume)?;
+    let is_given = |open: &Open| {
+        let mut ids = given.iter().map(|(given, _)| given.interrupt.id);
+        ids.any(|id| id == open.interrupt.id)
+    };
+    let answers: Vec<(usize, &Open, &Value)> = asked
+        .iter()
+        .filter_map(|open| {
+            let (place, value) = answer_to(records, open)?;
+            Some((place, open, value))
+        })
+        .collect();
+    let changed_at = answers
+        .iter()
+        .filter(|(_, open, _)| is_given(open))
+        .map(|(place, ..)| *place)
+        .min();
+    let holds = |open: &Open| {
+        let asked_at = place_of(records, open);
+        changed_at.is_none_or(|changed| asked_at.is_some_and(|asked| asked < changed))
+    };
+    let kept = answers
+        .iter()
+        .filter(|(_, open, _)| keeps && !is_given(open) && holds(open))
+        .map(|(_, open, value)| answer(open, 0, (*value).clone()));
+    let given_ops = given
+        .iter()
+        .map(|(open, value)| answer(open, 0, value.clone()));
+    let matched = Matched {
+        ops: given_ops.chain(kept).collect(),
+        answered: given.len(),
+        unknown_ids,
+    };
+    Ok(matched)
+}
+
+/// Where a question stands among the records.
+fn place_of(records: &[Record], open: &Open) -> Option<usize> {
+    records.iter().position(|record| {
+        record.task == open.task
+            && matches!(&record.kind, RecordKind::Asked { slot, .. } if *slot == open.slot)
+    })
+}
+
+/// The answer to a question, and where it stands among the records.
+fn answer_to<'a>(records: &'a [Record], open: &Open) -> Option<(usize, &'a Value)> {
+    let mut answers = records.iter().enumerate();
+    answers.find_map(|(place, record)| match &record.kind {
+        RecordKind::Answered { slot, value } if record.task == open.task && *slot == open.slot => {
+            Some((place, value))
+        }
+        _ => None,
+    })
+}
+
+fn answer(open: &Open, epoch: u32, value: Value) -> RecordOp {
+    let slot = Slot {
+        epoch,
+        ..open.slot.clone()
+    };
+    RecordOp::Put(Record {
+        task: open.task.clone(),
+        kind: RecordKind::Answered { slot, value },
+    })
+}
+
+/// Which questions get which answers.
+type Given<'a> = Vec<(&'a Open, Value)>;
+
+/// The answers by their questions; and the ids that belong to none, of a lenient resume.
+fn given(open: &[Open], resume: Resume) -> Result<(Given<'_>, Vec<String>), RunError> {
     let ids = || {
         let ids = open.iter().map(|open| open.interrupt.id.to_string().into());
         ids.collect()
     };
-    let mut matched = Matched::default();
-    let mut given: Vec<(&Open, Value)> = Vec::new();
+    let mut given = Vec::new();
+    let mut unknown_ids = Vec::new();
     match resume.answers {
-        Answers::One(value) => match open.as_slice() {
+        Answers::One(value) => match open {
             [] => {}
             [only] => given.push((only, value)),
             _ => return Err(RunError::MultipleInterrupts { open: ids() }),
@@ -46,8 +144,8 @@ pub(super) fn match_answers(
                 .collect();
             for (id, value) in answers {
                 match by_id.get(&id) {
-                    Some(open) => given.push((open, value)),
-                    None if resume.lenient => matched.unknown_ids.push(id),
+                    Some(open) => given.push((*open, value)),
+                    None if resume.lenient => unknown_ids.push(id),
                     None => {
                         let (id, open) = (id.into(), ids());
                         return Err(RunError::UnknownInterrupt { id, open });
@@ -56,16 +154,5 @@ pub(super) fn match_answers(
             }
         }
     }
-    let answered = given.into_iter().map(|(open, value)| {
-        let slot = Slot {
-            epoch,
-            ..open.slot.clone()
-        };
-        RecordOp::Put(Record {
-            task: open.task.clone(),
-            kind: RecordKind::Answered { slot, value },
-        })
-    });
-    matched.ops = answered.collect();
-    Ok(matched)
+    Ok((given, unknown_ids))
 }

@@ -72,6 +72,11 @@ impl NodeCx {
         let writer = run
             .writer()
             .map_err(|error| failed(RunError::Store(error)))?;
+        if let Some(writer) = &writer {
+            // An earlier attempt may have left something.
+            let flushed = writer.flush(Some(&place.scope.namespace)).await;
+            flushed.map_err(|error| failed(RunError::Store(error)))?;
+        }
         let input = match &run.checkpointer {
             Some(checkpointer) => self.child_input(&**checkpointer, &place, input).await?,
             None => Input::New(input),

@@ -1,6 +1,7 @@
 //! What the tasks of an invocation share.
 
-use crate::checkpoint::{Checkpointer, RecordOp, ThreadKey, ThreadWriter};
+use super::durable::Durable;
+use crate::checkpoint::{Checkpointer, RecordOp, ThreadKey};
 use crate::command::START;
 use crate::error::{Location, StoreError};
 use crate::event::{Event, EventKind, Listener};
@@ -10,6 +11,7 @@ use std::sync::{Arc, Weak};
 use tokio_util::sync::CancellationToken;
 
 /// What all tasks of an invocation share.
+#[derive(Clone)]
 pub(crate) struct RunCx {
     pub(crate) graph: Graph,
     pub(crate) world: Arc<dyn World>,
@@ -24,7 +26,7 @@ pub(crate) struct RunCx {
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
     /// Whom checkpoints and records go to. Weak, so that a context that outlives its run neither holds the thread nor
     /// writes to it.
-    pub(crate) writer: Option<Weak<dyn ThreadWriter>>,
+    pub(crate) writer: Option<Weak<Durable>>,
     pub(crate) step_limit: u64,
     pub(crate) max_parallel: usize,
     pub(crate) start_name: Arc<str>,
@@ -85,7 +87,7 @@ impl RunCx {
     ///
     /// # Errors
     /// [`StoreError::Over`] if the run is over.
-    pub(crate) fn writer(&self) -> Result<Option<Arc<dyn ThreadWriter>>, StoreError> {
+    pub(crate) fn writer(&self) -> Result<Option<Arc<Durable>>, StoreError> {
         let Some(writer) = &self.writer else {
             return Ok(None);
         };
@@ -95,6 +97,30 @@ impl RunCx {
                 thread: self.thread.to_string().into(),
             }),
         }
+    }
+
+    /// Makes durable what this graph stored, and if it is the root what all did.
+    ///
+    /// # Errors
+    /// If it can not be.
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
+        match &self.writer {
+            None => Ok(()),
+            Some(writer) => match writer.upgrade() {
+                Some(writer) => {
+                    let own = Some(&self.namespace).filter(|name| !name.is_empty());
+                    writer.flush(own).await
+                }
+                // Nothing was written since the run is over.
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Whether what a task finished with is stored while others of its step still run.
+    pub(crate) fn records_early(&self) -> bool {
+        let writer = self.writer.as_ref().and_then(Weak::upgrade);
+        writer.is_some_and(|writer| writer.records_early())
     }
 
     /// Stores records at a checkpoint, if threads are stored.

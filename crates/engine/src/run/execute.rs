@@ -50,6 +50,9 @@ pub(crate) async fn run_tasks(
             Poll::Ready(next) => next,
             Poll::Pending => {
                 let mut ops = Vec::new();
+                if !run.records_early() {
+                    unrecorded.clear();
+                }
                 for at in unrecorded.drain(..) {
                     let cx = &contexts[at];
                     ops.extend(

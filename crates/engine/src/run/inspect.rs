@@ -49,6 +49,51 @@ pub struct Pending {
     pub child: Option<Box<Snapshot>>,
 }
 
+/// Which checkpoints of a thread to read; all that is given must hold. A number is a limit alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryQuery {
+    /// At most so many, the newest.
+    pub limit: Option<usize>,
+    /// Only those stored before this one.
+    pub before: Option<Id>,
+    /// Only those of this source.
+    pub source: Option<Source>,
+    /// Only those of this number.
+    pub step: Option<i64>,
+    /// Only those of this run.
+    pub run: Option<Id>,
+}
+
+/// How many checkpoints are read at once when most may not be wanted.
+const PIECE: usize = 100;
+
+impl HistoryQuery {
+    fn filters(&self) -> bool {
+        self.source.is_some() || self.step.is_some() || self.run.is_some()
+    }
+
+    fn selects(&self, checkpoint: &Checkpoint) -> bool {
+        self.source.is_none_or(|source| source == checkpoint.source)
+            && self.step.is_none_or(|step| step == checkpoint.step)
+            && self.run.is_none_or(|run| run == checkpoint.run)
+    }
+}
+
+impl From<Option<usize>> for HistoryQuery {
+    fn from(limit: Option<usize>) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<usize> for HistoryQuery {
+    fn from(limit: usize) -> Self {
+        Some(limit).into()
+    }
+}
+
 impl Runner {
     /// The newest state of a thread: with the writes of tasks that finished in an open step, and without those tasks.
     /// `None` if there is no such thread.
@@ -109,27 +154,70 @@ impl Runner {
         child.read(&scope, true).await
     }
 
-    /// The checkpoints of a thread as they were stored, newest first.
+    /// The state at one checkpoint as it was stored: without the writes of tasks that finished there since, and with all
+    /// tasks and questions of the step. `None` if there is no such thread or checkpoint.
     ///
     /// # Errors
     /// As [`Runner::state`].
+    pub async fn state_at(&self, thread: &ThreadKey, id: Id) -> Result<Option<Snapshot>, RunError> {
+        let checkpointer = self.stored("reading a thread")?;
+        let scope = Scope::root(thread.clone());
+        let loaded = checkpointer.load(&scope, Some(id)).await?;
+        loaded
+            .map(|checkpoint| self.as_stored(&checkpoint))
+            .transpose()
+    }
+
+    /// The checkpoints of a thread as they were stored, newest first: all, a number of them, or those that a query
+    /// selects.
+    ///
+    /// # Errors
+    /// As [`Runner::state`]; and if the query begins before a checkpoint that the thread does not have.
     pub async fn history(
         &self,
         thread: &ThreadKey,
-        limit: Option<usize>,
+        query: impl Into<HistoryQuery>,
     ) -> Result<Vec<Snapshot>, RunError> {
         let checkpointer = self.stored("reading a thread")?;
-        let checkpoints = checkpointer
-            .history(&Scope::root(thread.clone()), None, limit)
-            .await?;
-        checkpoints
-            .iter()
-            .map(|checkpoint| {
-                let thread = load_thread(&self.graph, checkpoint)?;
-                let asked = checkpoint.all_questions();
-                Ok(self.snapshot(checkpoint, &thread, asked, &[]).0)
-            })
-            .collect()
+        let query = query.into();
+        let scope = Scope::root(thread.clone());
+        let limit = query.limit.unwrap_or(usize::MAX);
+        // What is filtered is read piece by piece, for most of it may not be wanted.
+        let piece = if query.filters() {
+            Some(PIECE)
+        } else {
+            query.limit
+        };
+        let mut before = query.before;
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let checkpoints = checkpointer.history(&scope, before, piece).await?;
+            before = checkpoints.last().map(|checkpoint| checkpoint.id);
+            let ended = piece.is_none_or(|piece| checkpoints.len() < piece);
+            let wanted = checkpoints
+                .iter()
+                .filter(|checkpoint| query.selects(checkpoint));
+            for checkpoint in wanted.take(limit - found.len()) {
+                found.push(self.as_stored(checkpoint)?);
+            }
+            if ended || !query.filters() {
+                break;
+            }
+        }
+        // Nothing comes before the first checkpoint, and nothing before one that is not there.
+        if let (true, Some(id)) = (found.is_empty(), query.before)
+            && checkpointer.load(&scope, Some(id)).await?.is_none()
+        {
+            let thread = thread.to_string().into();
+            return Err(RunError::UnknownCheckpoint { thread, id });
+        }
+        Ok(found)
+    }
+
+    fn as_stored(&self, checkpoint: &Checkpoint) -> Result<Snapshot, RunError> {
+        let thread = load_thread(&self.graph, checkpoint)?;
+        let asked = checkpoint.all_questions();
+        Ok(self.snapshot(checkpoint, &thread, asked, &[]).0)
     }
 
     /// The state at the newest checkpoint, with the paths of its pending tasks.

@@ -119,6 +119,7 @@ impl NodeCx {
         };
         match record.state {
             CallState::Idle => Ok(None),
+            _ if record.input != call.input && record.carried => Ok(None),
             _ if record.input != call.input => {
                 let error = RunError::JournalMismatch {
                     location: self.task.location(),
@@ -218,6 +219,7 @@ impl NodeCx {
             input: call.input,
             times,
             state,
+            carried: false,
         }
     }
 

@@ -2,11 +2,15 @@
 
 mod answers;
 mod attempt;
+mod base;
+mod begin;
 mod child;
 mod command;
 pub(crate) mod context;
+mod durable;
 mod ends;
 mod execute;
+mod infer;
 mod inspect;
 mod journal;
 mod open;
@@ -17,14 +21,16 @@ pub(crate) mod task;
 mod update;
 
 pub use child::{ChildMemory, Subgraph};
-pub use inspect::{Pending, Snapshot};
+pub use inspect::{HistoryQuery, Pending, Snapshot};
 pub use journal::{Call, Effects};
-pub use options::{Exit, Input, InputPolicy, Outcome, RunOptions};
+pub use options::{Durability, Exit, Input, InputPolicy, Outcome, RunOptions};
+pub use update::{ThreadUpdate, UpdateAs};
 
 use crate::checkpoint::{Checkpointer, Scope, ThreadKey};
 use crate::error::RunError;
 use crate::graph::Graph;
 use crate::world::World;
+use durable::Durable;
 use std::fmt;
 use std::sync::Arc;
 
@@ -72,16 +78,23 @@ impl Runner {
         options: RunOptions,
     ) -> Result<Outcome, RunError> {
         let writer = match &self.checkpointer {
-            Some(checkpointer) => Some(checkpointer.open(thread).await?),
+            Some(checkpointer) => {
+                let writer = checkpointer.open(thread).await?;
+                Some(Arc::new(Durable::new(writer, options.durability)))
+            }
             None => None,
         };
         let invocation = open::Invocation {
             scope: Scope::root(thread.clone()),
             graph_path: "".into(),
-            writer,
-            run: None,
+            writer: writer.clone(),
+            run: options.run,
         };
-        open::invoke(self, invocation, input.into(), options).await
+        let outcome = open::invoke(self, invocation, input.into(), options).await;
+        if let Some(writer) = writer {
+            writer.close().await;
+        }
+        outcome
     }
 
     pub(crate) fn stored(&self, what: &str) -> Result<&Arc<dyn Checkpointer>, RunError> {

@@ -7,7 +7,7 @@ use crate::graph::Breakpoints;
 use crate::interrupt::{Interrupt, Resume};
 use crate::value::Map;
 use crate::world::Id;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -54,6 +54,24 @@ pub enum InputPolicy {
     Ignore,
 }
 
+/// When checkpoints become durable. It governs checkpoints alone: the journal of calls, questions and answers is durable
+/// before anyone is told of them, whatever is chosen here, and so is the checkpoint at which they stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// Each checkpoint before the next step begins. A crash loses at most the step under way.
+    #[default]
+    Sync,
+    /// Checkpoints are written in their order while the run goes on, a few at most behind it, and all of them before
+    /// the invocation ends. A crash loses those few steps. The first write that fails ends the run.
+    ///
+    /// The writing is done by a task of the tokio runtime; outside of one this is [`Sync`](Self::Sync).
+    Async,
+    /// One checkpoint at the end of the invocation, and where something must be recorded before it. A crash loses the
+    /// steps of the invocation.
+    Exit,
+}
+
 /// How an invocation is run.
 #[derive(Clone)]
 pub struct RunOptions {
@@ -73,6 +91,20 @@ pub struct RunOptions {
     pub listener: Option<Arc<dyn Listener>>,
     /// Cancels the run.
     pub cancel: CancellationToken,
+    /// Begins at this checkpoint of the thread instead of the newest.
+    ///
+    /// With [`Input::Continue`] this is a replay: everything after the checkpoint runs again, on a branch of its own that
+    /// begins with a checkpoint of source [`Fork`](crate::checkpoint::Source::Fork). An answer or a command at a
+    /// checkpoint that the thread has moved past makes such a branch too, and so does new input, without the fork.
+    /// Nothing that was stored is changed; the newest branch is what the thread goes on with.
+    pub at: Option<Id>,
+    /// The id of the run that new input starts; drawn if absent.
+    ///
+    /// New input under the id of the run that the thread is in is the same call once more: the input is ignored, and
+    /// the run goes on. So a client may repeat a call whose outcome it did not learn.
+    pub run: Option<Id>,
+    /// When checkpoints become durable.
+    pub durability: Durability,
 }
 
 impl Default for RunOptions {
@@ -86,6 +118,9 @@ impl Default for RunOptions {
             input_policy: InputPolicy::Reject,
             listener: None,
             cancel: CancellationToken::new(),
+            at: None,
+            run: None,
+            durability: Durability::Sync,
         }
     }
 }
@@ -100,6 +135,9 @@ impl fmt::Debug for RunOptions {
             .field("interrupt_after", &self.interrupt_after)
             .field("input_policy", &self.input_policy)
             .field("listens", &self.listener.is_some())
+            .field("at", &self.at)
+            .field("run", &self.run)
+            .field("durability", &self.durability)
             .finish_non_exhaustive()
     }
 }

@@ -8,7 +8,7 @@ use super::options::{Exit, Outcome};
 use super::task::{Recorded, StepInfo, TaskCx};
 use crate::channel::Slot;
 use crate::checkpoint::epoch;
-use crate::checkpoint::{Record, RecordKey, RecordKind, RecordOp, Scope, Source};
+use crate::checkpoint::{Advance, Record, RecordKey, RecordKind, RecordOp, Scope, Source};
 use crate::command::{Command, START, Target};
 use crate::error::RunError;
 use crate::event::EventKind;
@@ -35,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) made: u64,
     /// Whether this goes on with what was planned before; listeners are then told the state first.
     pub(crate) goes_on: bool,
+    /// Whether the next step passes breakpoints before it: one stopped there already.
+    pub(crate) passes: bool,
     pub(crate) before: Breakpoints,
     pub(crate) after: Breakpoints,
     pub(crate) answered: usize,
@@ -49,14 +51,20 @@ impl Session {
         if self.goes_on {
             self.emit_values();
         }
-        let (exit, asked) = loop {
+        let end = loop {
             match self.step().await {
                 Ok(None) => {}
-                Ok(Some(end)) => break end,
-                // The thread is as it was last stored.
-                Err(error) => break (Exit::Failed { error }, Vec::new()),
+                Ok(Some(end)) => break Ok(end),
+                Err(error) => break Err(error),
             }
         };
+        let end = match self.run.flush().await {
+            Ok(()) => end,
+            // Nobody may believe what is not stored.
+            Err(error) => end.and(Err(RunError::Store(error))),
+        };
+        // After an error the thread is as it was last stored.
+        let (exit, asked) = end.unwrap_or_else(|error| (Exit::Failed { error }, Vec::new()));
         self.run.emit(self.thread.step + 1, || EventKind::Ended {
             exit: exit.clone(),
         });
@@ -103,7 +111,7 @@ impl Session {
         if run.cancel.is_cancelled() {
             return ends(Exit::Cancelled);
         }
-        if self.meets(&self.before, &tasks) {
+        if !std::mem::take(&mut self.passes) && self.meets(&self.before, &tasks) {
             return self
                 .pause(&self.before.clone(), number, &tasks)
                 .await
@@ -135,14 +143,9 @@ impl Session {
         Ok(None)
     }
 
-    /// Whether a breakpoint is at one of these tasks, and was not stopped at before.
+    /// Whether a breakpoint is at one of these tasks.
     fn meets(&self, breakpoints: &Breakpoints, tasks: &[Task]) -> bool {
-        if breakpoints.is_none()
-            || self
-                .records
-                .iter()
-                .any(|record| record.kind == RecordKind::Paused)
-        {
+        if breakpoints.is_none() {
             return false;
         }
         let mut names = tasks.iter().map(|task| task.name(&self.run.graph));
@@ -329,7 +332,7 @@ impl Session {
     ///
     /// # Errors
     /// If it wrote or went where the graph has nothing any more.
-    fn finished(&self, task: &Task) -> Result<Option<Done>, RunError> {
+    pub(crate) fn finished(&self, task: &Task) -> Result<Option<Done>, RunError> {
         let record = self.records.iter().find_map(|record| match &record.kind {
             RecordKind::Done {
                 writes,
@@ -419,19 +422,27 @@ impl Session {
     /// # Errors
     /// If it could not be made durable.
     pub(crate) async fn store(&mut self, source: Source) -> Result<(), RunError> {
+        self.store_with(source, Vec::new()).await
+    }
+
+    /// As [`Session::store`], with records that stand at the new checkpoint from its first moment on.
+    pub(crate) async fn store_with(
+        &mut self,
+        source: Source,
+        records: Vec<Record>,
+    ) -> Result<(), RunError> {
         let run = self.run.clone();
-        let id = run.checkpoint_id(self.head);
-        if let Some(writer) = run.writer()? {
-            let parent = Some(self.head).filter(|head| *head != NO_HEAD);
-            let head = AdvanceHead {
-                id,
-                parent,
-                source,
-                created: run.world.now(),
-                run: run.run,
-            };
-            let advance = self.thread.advance(&run.graph, head);
-            writer.advance(&run.namespace, advance).await?;
+        let writer = run.writer()?;
+        let id = match writer {
+            None => run.checkpoint_id(self.head),
+            Some(writer) => {
+                let advance = self.advance(source, records.clone());
+                let id = advance.id;
+                writer.advance(&run.namespace, advance).await?;
+                id
+            }
+        };
+        if run.writer.is_some() {
             run.emit(self.thread.step, || EventKind::Checkpoint {
                 id,
                 source,
@@ -444,8 +455,24 @@ impl Session {
             });
         }
         self.head = id;
-        self.records.clear();
+        self.records = records;
         Ok(())
+    }
+
+    /// The checkpoint that stores what happened since the head.
+    pub(crate) fn advance(&mut self, source: Source, records: Vec<Record>) -> Advance {
+        let run = &self.run;
+        let head = AdvanceHead {
+            id: run.checkpoint_id(self.head),
+            parent: Some(self.head).filter(|head| *head != NO_HEAD),
+            source,
+            created: run.world.now(),
+            run: run.run,
+        };
+        Advance {
+            records,
+            ..self.thread.advance(&run.graph, head)
+        }
     }
 
     fn emit_values(&self) {

@@ -1,118 +1,374 @@
-//! Updates of a thread from outside, made as if a node had returned them.
+//! Updates of a thread from outside, made as if nodes had returned them.
 
 use super::Runner;
-use super::context::{RunCx, start_name};
-use super::open::load_thread;
-use super::steps::NO_HEAD;
-use super::task::{Recorded, StepInfo, TaskCx};
-use crate::checkpoint::{Scope, Source, ThreadKey};
-use crate::command::{Output, START};
+use super::attempt::finish_as;
+use super::base::{Base, Stands};
+use super::begin::{abandon_open, plan_start};
+use super::command::{input_writes, nowhere};
+use super::durable::Durable;
+use super::infer::last_ran;
+use super::open::{self, Invocation};
+use super::options::{Durability, InputPolicy, RunOptions};
+use super::steps::Session;
+use super::task::{Recorded, TaskCx};
+use crate::checkpoint::{
+    Advance, CallState, Checkpointer, Record, RecordKind, Scope, Source, ThreadKey,
+};
+use crate::command::{END, Output, START};
 use crate::error::{Location, RunError};
-use crate::state::StateView;
-use crate::step::{AdvanceHead, Task, TaskKind, ThreadState, apply};
+use crate::graph::Graph;
+use crate::step::{Done, Task, TaskKind, apply, plan_unlimited};
 use crate::world::Id;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
+
+/// As what an update is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UpdateAs {
+    /// The node that ran last; [`START`] if none did. Nodes reached by edges count, dispatches and updates do not.
+    #[default]
+    LastRan,
+    /// The node of this name: its edges and routers say what runs next. The node itself does not run.
+    Node(Arc<str>),
+    /// The start: the entry edges say what runs next.
+    Start,
+    /// New input: it is planned, and going on brings it into the thread and starts a run.
+    Input,
+    /// The end, without any writes: what is planned is dropped. The writes of tasks that have finished are kept, and go
+    /// where they lead.
+    End,
+    /// Nothing, without any writes: a copy of the checkpoint, with the parent that it has.
+    Copy,
+}
+
+impl From<&str> for UpdateAs {
+    /// The node of this name, or what [`START`] and [`END`] stand for.
+    fn from(name: &str) -> Self {
+        match name {
+            START => Self::Start,
+            END => Self::End,
+            name => Self::Node(name.into()),
+        }
+    }
+}
+
+/// An update from outside.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadUpdate {
+    /// As what it is made.
+    pub by: UpdateAs,
+    /// The writes, and where to go beside the edges.
+    pub output: Output,
+}
+
+impl ThreadUpdate {
+    /// An update made as a node.
+    pub fn new(by: impl Into<UpdateAs>, output: impl Into<Output>) -> Self {
+        Self {
+            by: by.into(),
+            output: output.into(),
+        }
+    }
+}
 
 impl Runner {
-    /// Updates a thread as if node `as_node` had just returned `output`: the writes are folded, the node's edges and
-    /// routers say what runs next, and what was planned before is dropped. The node itself does not run.
+    /// Updates a thread as if node `by` had just returned `output`: the writes are folded, the node's edges and routers
+    /// say what runs next, and what was planned before is dropped, questions included. The node itself does not run.
+    /// Gives the id of the new checkpoint.
+    ///
+    /// A task that is planned before and after keeps the results of its journaled calls.
     ///
     /// # Errors
-    /// If there is no such node, the writes do not fit, a router fails, or the thread is held.
+    /// As [`Runner::bulk_update`].
     pub async fn update(
         &self,
         thread: &ThreadKey,
-        as_node: &str,
+        by: impl Into<UpdateAs>,
         output: impl Into<Output>,
     ) -> Result<Id, RunError> {
+        let update = ThreadUpdate::new(by, output);
+        self.bulk_update(thread, None, vec![vec![update]]).await
+    }
+
+    /// Updates a thread in several steps, each of one or several updates that are folded together; on top of the
+    /// checkpoint `at`, or of the newest. Gives the id of the last checkpoint, which is then the newest.
+    ///
+    /// At a checkpoint that the thread has moved past this begins a branch (LangGraph: a fork). Nothing is stored before
+    /// every update is known to fit.
+    ///
+    /// # Errors
+    /// If there is nothing to do, no such node or checkpoint, the writes do not fit, a router fails, an update does not
+    /// say as which node it is made and several are possible, or the thread is held.
+    pub async fn bulk_update(
+        &self,
+        thread: &ThreadKey,
+        at: Option<Id>,
+        steps: Vec<Vec<ThreadUpdate>>,
+    ) -> Result<Id, RunError> {
+        check(&self.graph, &steps)?;
         let checkpointer = self.stored("updating a thread")?;
         let writer = checkpointer.open(thread).await?;
         let scope = Scope::root(thread.clone());
-        let loaded = checkpointer.load(&scope, None).await?;
-        let mut state = match &loaded {
-            Some(checkpoint) => load_thread(&self.graph, checkpoint)?,
-            None => ThreadState::new(&self.graph, true),
+        let base = Base::load(Some(&**checkpointer), &scope, at).await?;
+        let run = base.checkpoint.as_ref().map(|checkpoint| checkpoint.run);
+        let invocation = Invocation {
+            scope,
+            graph_path: "".into(),
+            writer: Some(Arc::new(Durable::new(writer.clone(), Durability::Sync))),
+            run: None,
         };
-        let parent = loaded.as_ref().map(|checkpoint| checkpoint.id);
-        let run_id = loaded
-            .as_ref()
-            .map_or_else(|| self.world.new_id(), |checkpoint| checkpoint.run);
-        let location = Location {
-            graph: self.graph.name().clone(),
+        let session = open::session(
+            self,
+            &invocation,
+            &base,
+            run.unwrap_or_else(|| self.world.new_id()),
+            RunOptions::default(),
+        )?;
+        let mut updating = Updating {
+            checkpointer: &**checkpointer,
+            scope: &invocation.scope,
+            base: &base,
+            session,
+        };
+        let mut advances = Vec::new();
+        for step in steps {
+            advances.push(updating.step(step).await?);
+        }
+        let head = updating.session.head;
+        for advance in advances {
+            writer.advance(&invocation.scope.namespace, advance).await?;
+        }
+        Ok(head)
+    }
+}
+
+/// Refuses updates that make no sense, whatever the thread holds.
+fn check(graph: &Graph, steps: &[Vec<ThreadUpdate>]) -> Result<(), RunError> {
+    if steps.is_empty() || steps.iter().any(Vec::is_empty) {
+        return Err(refused(graph, "there is nothing to update"));
+    }
+    for (number, updates) in steps.iter().enumerate() {
+        let alone = updates.len() == 1;
+        for update in updates {
+            let empty = update.output.update.is_empty() && update.output.commands.is_empty();
+            let name = match update.by {
+                UpdateAs::LastRan if alone => continue,
+                UpdateAs::LastRan => {
+                    let message =
+                        "each of several updates of one step must say as which node it is made";
+                    return Err(refused(graph, message));
+                }
+                UpdateAs::Node(_) | UpdateAs::Start => continue,
+                UpdateAs::Input if update.output.commands.is_empty() => "the input",
+                UpdateAs::Input => {
+                    let message = "an update as the input can not go anywhere; its writes are what the run starts with";
+                    return Err(refused(graph, message));
+                }
+                UpdateAs::End if empty => "the end",
+                UpdateAs::Copy if empty && number == 0 => "a copy",
+                UpdateAs::End => {
+                    let message =
+                        "an update as the end can not write or go anywhere; make it as a node";
+                    return Err(refused(graph, message));
+                }
+                UpdateAs::Copy if empty => {
+                    let message = "only the first of several steps can be a copy";
+                    return Err(refused(graph, message));
+                }
+                UpdateAs::Copy => {
+                    let message = "a copy can not write or go anywhere; update it in another step";
+                    return Err(refused(graph, message));
+                }
+            };
+            if !alone {
+                let message = format!("an update as {name} must be alone in its step");
+                return Err(refused(graph, &message));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(graph: &Graph, message: &str) -> RunError {
+    RunError::InvalidUpdate {
+        location: nowhere(graph),
+        message: format!("update: {message}"),
+    }
+}
+
+/// A thread being updated, in memory.
+struct Updating<'a> {
+    checkpointer: &'a dyn Checkpointer,
+    scope: &'a Scope,
+    base: &'a Base,
+    session: Session,
+}
+
+impl Updating<'_> {
+    /// Makes one step. Gives the checkpoint that stores it.
+    async fn step(&mut self, mut updates: Vec<ThreadUpdate>) -> Result<Advance, RunError> {
+        let by = updates[0].by.clone();
+        let source = match by {
+            UpdateAs::Input => {
+                self.input(updates.remove(0).output).await?;
+                Source::Input
+            }
+            UpdateAs::End => {
+                self.end().await?;
+                Source::Update
+            }
+            UpdateAs::Copy => {
+                self.copy().await?;
+                Source::Fork
+            }
+            UpdateAs::LastRan | UpdateAs::Node(_) | UpdateAs::Start => {
+                self.nodes(updates).await?;
+                Source::Update
+            }
+        };
+        let session = &mut self.session;
+        let records = std::mem::take(&mut session.records);
+        let advance = session.advance(source, records.clone());
+        session.head = advance.id;
+        session.records = records;
+        Ok(advance)
+    }
+
+    async fn input(&mut self, output: Output) -> Result<(), RunError> {
+        let session = &mut self.session;
+        let graph = session.run.graph.clone();
+        let writes = input_writes(&graph, output.update, InputPolicy::Reject)?;
+        abandon_open(session).await?;
+        plan_start(session, writes, Vec::new())?;
+        session.thread.step += 1;
+        session.records.clear();
+        let run = session.run.world.new_id();
+        Arc::make_mut(&mut session.run).run = run;
+        Ok(())
+    }
+
+    async fn end(&mut self) -> Result<(), RunError> {
+        self.skip_input();
+        let session = &mut self.session;
+        let graph = session.run.graph.clone();
+        let mut finished: Vec<(Task, Done)> = Vec::new();
+        let mut open = Vec::new();
+        for (task, planned) in plan_unlimited(&graph, &session.thread)
+            .into_iter()
+            .zip(std::mem::take(&mut session.thread.next))
+        {
+            match session.finished(&task)? {
+                Some(done) => finished.push((task, done)),
+                None => open.push(planned),
+            }
+        }
+        session.thread.next = open;
+        abandon_open(session).await?;
+        session.thread.next.clear();
+        let (tasks, results): (Vec<Task>, Vec<Done>) = finished.into_iter().unzip();
+        apply(&graph, &mut session.thread, &tasks, results)?;
+        session.records.clear();
+        Ok(())
+    }
+
+    async fn copy(&mut self) -> Result<(), RunError> {
+        let session = &mut self.session;
+        let graph = &session.run.graph;
+        let Some(base) = &self.base.checkpoint else {
+            return Err(refused(graph, "there is nothing to copy"));
+        };
+        let before = match base.parent {
+            None => None,
+            Some(parent) => self.checkpointer.load(self.scope, Some(parent)).await?,
+        };
+        let values = before.map(|before| before.values).unwrap_or_default();
+        session.thread.record_against(&graph.clone(), &values);
+        session.head = base.parent.unwrap_or(super::steps::NO_HEAD);
+        session.thread.step += 1;
+        session.records.clear();
+        Ok(())
+    }
+
+    async fn nodes(&mut self, updates: Vec<ThreadUpdate>) -> Result<(), RunError> {
+        let graph = self.session.run.graph.clone();
+        let before: BTreeSet<Arc<str>> = self.paths();
+        let info = self.session.step_info(self.session.thread.step + 1);
+        let view = self.session.view();
+        let (mut tasks, mut results) = (Vec::new(), Vec::new());
+        for ThreadUpdate { by, output } in updates {
+            let name = match by {
+                UpdateAs::Node(name) => name,
+                UpdateAs::LastRan => {
+                    let base = self.base.checkpoint.as_ref();
+                    last_ran(self.checkpointer, self.scope, base).await?
+                }
+                _ => START.into(),
+            };
+            let task = Task {
+                kind: kind(&graph, &name)?,
+                path: name,
+                visits: 0,
+            };
+            let recorded = Recorded::default();
+            let cx = TaskCx::new(&self.session.run, &view, info, &task, recorded);
+            results.push(finish_as(Arc::new(cx), &task.kind, output).await?);
+            tasks.push(task);
+        }
+        drop(view);
+        self.skip_input();
+        self.session.thread.next.clear();
+        apply(&graph, &mut self.session.thread, &tasks, results)?;
+        let after = self.paths();
+        let stays = |record: &Record| before.contains(&record.task) && after.contains(&record.task);
+        let records = std::mem::take(&mut self.session.records);
+        let carried = records.into_iter().filter(stays).filter_map(carried);
+        self.session.records = match self.base.stands {
+            // A branch does everything anew.
+            Stands::Passed => Vec::new(),
+            Stands::Newest | Stands::NewestById => carried.collect(),
+        };
+        Ok(())
+    }
+
+    /// On a new thread the first number is that of the input, which this is not.
+    fn skip_input(&mut self) {
+        let step = &mut self.session.thread.step;
+        *step = (*step).max(-1);
+    }
+
+    /// The paths of the planned tasks.
+    fn paths(&self) -> BTreeSet<Arc<str>> {
+        let tasks = plan_unlimited(&self.session.run.graph, &self.session.thread);
+        tasks.into_iter().map(|task| task.path).collect()
+    }
+}
+
+/// What a task that is planned again keeps: the calls that were made, or may have been.
+fn carried(mut record: Record) -> Option<Record> {
+    match &mut record.kind {
+        RecordKind::Call(call) if call.state != CallState::Idle => {
+            call.carried = true;
+            Some(record)
+        }
+        _ => None,
+    }
+}
+
+fn kind(graph: &Graph, name: &Arc<str>) -> Result<TaskKind, RunError> {
+    if **name == *START {
+        return Ok(TaskKind::Start {
+            writes: Vec::new(),
+            goto: Vec::new(),
+        });
+    }
+    let node = graph.find(name).ok_or_else(|| RunError::UnknownNode {
+        location: Location {
+            graph: graph.name().clone(),
             // Nobody else went there.
             node: "update".into(),
-        };
-        let kind = if as_node == START {
-            TaskKind::Start {
-                writes: Vec::new(),
-                goto: Vec::new(),
-            }
-        } else {
-            let node = self.graph.find(as_node);
-            let unknown = || RunError::UnknownNode {
-                location,
-                target: as_node.into(),
-            };
-            TaskKind::Node {
-                node: node.ok_or_else(unknown)?,
-                input: None,
-            }
-        };
-        let run = Arc::new(RunCx {
-            graph: self.graph.clone(),
-            world: self.world.clone(),
-            thread: thread.clone(),
-            namespace: scope.namespace,
-            graph_path: "".into(),
-            run: run_id,
-            listener: None,
-            cancel: CancellationToken::new(),
-            checkpointer: self.checkpointer.clone(),
-            writer: Some(Arc::downgrade(&writer)),
-            step_limit: 1,
-            max_parallel: 1,
-            start_name: start_name(),
-        });
-        let task = Task {
-            kind,
-            path: as_node.into(),
-            visits: 0,
-        };
-        let info = StepInfo {
-            checkpoint: parent.unwrap_or(NO_HEAD),
-            step: state.step + 1,
-            remaining: 0,
-            now: self.world.now(),
-            epoch: 0,
-        };
-        let view = StateView {
-            table: self.graph.0.channels.clone(),
-            state: state.state.clone(),
-            overlay: None,
-            reads: None,
-        };
-        let cx = Arc::new(TaskCx::new(&run, &view, info, &task, Recorded::default()));
-        let done = super::attempt::finish_as(cx, &task.kind, output.into()).await?;
-        drop(view);
-        state.next.clear();
-        apply(
-            &self.graph,
-            &mut state,
-            std::slice::from_ref(&task),
-            vec![done],
-        )?;
-        let id = self.world.new_id();
-        let head = AdvanceHead {
-            id,
-            parent,
-            source: Source::Update,
-            created: self.world.now(),
-            run: run_id,
-        };
-        writer
-            .advance(&run.namespace, state.advance(&self.graph, head))
-            .await?;
-        Ok(id)
-    }
+        },
+        target: name.clone(),
+    })?;
+    Ok(TaskKind::Node { node, input: None })
 }

@@ -54,11 +54,32 @@ impl Task {
 /// # Errors
 /// [`RunError::VisitLimit`] if a node would run more often than it may.
 pub(crate) fn plan(graph: &Graph, thread: &ThreadState) -> Result<Vec<Task>, RunError> {
+    let tasks = plan_unlimited(graph, thread);
+    if graph.0.visits.is_some() {
+        for task in &tasks {
+            let Some(node) = task.node() else { continue };
+            let def = graph.node(node);
+            if let Some(limit) = def.max_visits.filter(|limit| task.visits > *limit) {
+                return Err(RunError::VisitLimit {
+                    location: Location {
+                        graph: graph.name().clone(),
+                        node: def.name.clone(),
+                    },
+                    limit,
+                });
+            }
+        }
+    }
+    Ok(tasks)
+}
+
+/// As [`plan`], for tasks that need not run: no limit stops them.
+pub(crate) fn plan_unlimited(graph: &Graph, thread: &ThreadState) -> Vec<Task> {
     let visited = graph.0.visits.and_then(|ix| thread.state.value(ix));
     let mut counts: Vec<(NodeIx, u64)> = Vec::new();
-    let mut visit = |node: NodeIx| -> Result<u64, RunError> {
+    let mut visit = |node: NodeIx| -> u64 {
         if graph.0.visits.is_none() {
-            return Ok(0);
+            return 0;
         }
         let def = graph.node(node);
         let place = counts
@@ -72,53 +93,41 @@ pub(crate) fn plan(graph: &Graph, thread: &ThreadState) -> Result<Vec<Task>, Run
                 counts.len() - 1
             });
         counts[place].1 += 1;
-        let count = counts[place].1;
-        match def.max_visits {
-            Some(limit) if count > limit => Err(RunError::VisitLimit {
-                location: Location {
-                    graph: graph.name().clone(),
-                    node: def.name.clone(),
-                },
-                limit,
-            }),
-            _ => Ok(count),
-        }
+        counts[place].1
     };
     let mut dispatched = 0_usize;
     thread
         .next
         .iter()
-        .map(|planned| {
-            Ok(match planned {
-                Planned::Start { writes, goto } => Task {
-                    kind: TaskKind::Start {
-                        writes: writes.clone(),
-                        goto: goto.clone(),
-                    },
-                    path: START.into(),
-                    visits: 0,
+        .map(|planned| match planned {
+            Planned::Start { writes, goto } => Task {
+                kind: TaskKind::Start {
+                    writes: writes.clone(),
+                    goto: goto.clone(),
                 },
-                Planned::Node(node) => Task {
+                path: START.into(),
+                visits: 0,
+            },
+            Planned::Node(node) => Task {
+                kind: TaskKind::Node {
+                    node: *node,
+                    input: None,
+                },
+                path: graph.node(*node).name.clone(),
+                visits: visit(*node),
+            },
+            Planned::Dispatch(node, input) => {
+                let path = format!("{}#{dispatched}", graph.node(*node).name).into();
+                dispatched += 1;
+                Task {
                     kind: TaskKind::Node {
                         node: *node,
-                        input: None,
+                        input: Some(input.clone()),
                     },
-                    path: graph.node(*node).name.clone(),
-                    visits: visit(*node)?,
-                },
-                Planned::Dispatch(node, input) => {
-                    let path = format!("{}#{dispatched}", graph.node(*node).name).into();
-                    dispatched += 1;
-                    Task {
-                        kind: TaskKind::Node {
-                            node: *node,
-                            input: Some(input.clone()),
-                        },
-                        path,
-                        visits: visit(*node)?,
-                    }
+                    path,
+                    visits: visit(*node),
                 }
-            })
+            }
         })
         .collect()
 }

@@ -169,7 +169,23 @@ impl ThreadState {
                 })
                 .collect(),
             deferred: self.deferred.iter().map(node).collect(),
+            ran: Vec::new(),
+            records: Vec::new(),
         }
+    }
+
+    /// Takes as changed since the last checkpoint what differs from `values`, and nothing else.
+    pub(crate) fn record_against(&mut self, graph: &Graph, values: &Map) {
+        let table = &graph.0.channels;
+        let changed = (0..).zip(&self.state.slots).filter_map(|(ix, slot)| {
+            let before = values.get(table.name(ix));
+            if table.spec(ix).keep == Keep::Untracked || slot.value.as_ref() == before {
+                return None;
+            }
+            let effect = slot.value.clone().map_or(Effect::Unset, Effect::Set);
+            Some((ix, vec![effect]))
+        });
+        self.effects = Some(changed.collect());
     }
 
     /// The values of channels, those without one left out.

@@ -95,6 +95,7 @@ fn checkpoint(seed: u64, backwards: bool) -> Checkpoint {
                 key: "k".into(),
                 input: world.random(),
                 times: 1,
+                carried: false,
                 state: CallState::Done(value(&world, 2, backwards)),
             }),
         })
@@ -113,6 +114,7 @@ fn checkpoint(seed: u64, backwards: bool) -> Checkpoint {
         next: Vec::new(),
         joins: Default::default(),
         deferred: Vec::new(),
+        ran: Vec::new(),
         records,
     }
 }

@@ -17,7 +17,10 @@ use tine_engine::checkpoint::ThreadKey;
 const APPLICATION: i64 = 0x7469_6e65;
 
 /// What brings the schema from each version to the next. Entries are only ever added.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/1_threads.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("migrations/1_threads.sql"),
+    include_str!("migrations/2_ran.sql"),
+];
 
 /// The newest schema version known here.
 const SCHEMA: i64 = MIGRATIONS.len() as i64;

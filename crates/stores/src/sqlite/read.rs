@@ -256,7 +256,8 @@ fn advanced(values: Map, advance: Advance) -> Result<Checkpoint, Fault> {
 fn stored(connection: &Connection, graph: i64, end: i64, limit: i64) -> Result<Vec<Stored>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT it.number, it.sequence, it.branch, it.parent, it.first_effect, it.effects,
-                it.id, parent.id, it.step, it.source, it.created, it.run, it.next, it.joins, it.deferred
+                it.id, parent.id, it.step, it.source, it.created, it.run, it.next, it.joins, it.deferred,
+                it.ran
          FROM checkpoint AS it LEFT JOIN checkpoint AS parent ON parent.number = it.parent
          WHERE it.graph = ?1 AND it.sequence < ?2 ORDER BY it.sequence DESC LIMIT ?3",
     )?;
@@ -289,6 +290,8 @@ fn stored(connection: &Connection, graph: i64, end: i64, limit: i64) -> Result<V
                 next: parse_or_default(row, 12, what)?,
                 joins: parse_or_default(row, 13, what)?,
                 deferred: parse_or_default(row, 14, what)?,
+                ran: parse_or_default(row, 15, what)?,
+                records: Vec::new(),
             },
         });
     }

@@ -40,6 +40,8 @@ fn append(id: u128, text: &str) -> Advance {
         next: Vec::new(),
         joins: Default::default(),
         deferred: Vec::new(),
+        ran: Vec::new(),
+        records: Vec::new(),
     }
 }
 
@@ -88,6 +90,7 @@ fn a_full_disk_refuses_the_write_and_loses_nothing() {
                 key: "k".into(),
                 input: 0,
                 times: 1,
+                carried: false,
                 state: CallState::Done("x".repeat(100_000).into()),
             }),
         };

@@ -182,6 +182,9 @@ impl Writer {
             store_effects(connection, graph, &mut head, number, changed)?;
         }
         graph.head = Some(head);
+        for record in &advance.records {
+            store_record(connection, number, &RecordOp::Put(record.clone()))?;
+        }
         if let Some(parent) = parent {
             connection
                 .prepare_cached("DELETE FROM record WHERE checkpoint = ?1 AND name = 'done'")?
@@ -238,8 +241,8 @@ fn insert_checkpoint(
     connection
         .prepare_cached(
             "INSERT INTO checkpoint (number, graph, sequence, branch, parent, id, step, source,
-                 created, run, first_effect, effects, next, joins, deferred)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                 created, run, first_effect, effects, next, joins, deferred, ran)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         )?
         .execute(params![
             place.number,
@@ -261,6 +264,7 @@ fn insert_checkpoint(
                 advance.deferred.is_empty(),
                 &advance.deferred
             )?,
+            unless_empty("who ran last", advance.ran.is_empty(), &advance.ran)?,
         ])?;
     Ok(())
 }

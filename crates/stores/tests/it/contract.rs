@@ -96,6 +96,7 @@ async fn checkpoints_load_as_they_were_stored(store: &dyn Checkpointer) {
     ];
     stored.joins = BTreeMap::from([("j".into(), vec!["a".into(), "b".into()])]);
     stored.deferred = vec!["d".into()];
+    stored.ran = vec!["r".into(), "s".into()];
     let expected = Checkpoint::advanced(BTreeMap::new(), stored.clone()).unwrap();
     writer.advance(&scope.namespace, stored).await.unwrap();
     for id in [None, Some(Id(1))] {
@@ -228,6 +229,7 @@ async fn records_keep_their_order(store: &dyn Checkpointer) {
             key: key.into(),
             input: u64::MAX,
             times: 1,
+            carried: false,
             state: result.map_or(CallState::Started, |result| CallState::Done(result.into())),
         }),
     };
@@ -302,6 +304,7 @@ async fn records_of_every_kind_come_back(store: &dyn Checkpointer) {
             key: "k".into(),
             input: 1,
             times: 1,
+            carried: false,
             state: CallState::Done(Value::Null),
         }),
         RecordKind::Command {

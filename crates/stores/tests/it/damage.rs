@@ -99,7 +99,7 @@ fn a_newer_schema_is_refused() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} has schema version 99, and this program knows up to 1; use a newer program",
+            "{} has schema version 99, and this program knows up to 2; use a newer program",
             fs::canonicalize(&path).unwrap().display()
         )
     );

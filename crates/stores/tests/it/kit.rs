@@ -60,6 +60,8 @@ pub(crate) fn advance(id: u128, parent: Option<u128>, effects: &[(&str, Vec<Effe
         next: Vec::new(),
         joins: Default::default(),
         deferred: Vec::new(),
+        ran: Vec::new(),
+        records: Vec::new(),
     }
 }
 

@@ -113,6 +113,7 @@ impl Dice {
                 key: self.below(4).to_string().into(),
                 input: self.next(),
                 times: 1,
+                carried: false,
                 state: match self.one_in(2) {
                     true => CallState::Done(self.value(1)),
                     false => CallState::Started,

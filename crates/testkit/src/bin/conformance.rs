@@ -1,13 +1,15 @@
-//! Runs conformance cases over the engine, with threads in memory.
+//! Runs conformance cases over the engine, with threads in memory or in a SQLite file.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use tine_engine::MemoryCheckpointer;
-use tine_testkit::{Options, find_cases, run_suite};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tine_engine::{Checkpointer, MemoryCheckpointer};
+use tine_stores::{SqliteCheckpointer, SqliteOptions};
+use tine_testkit::{CaseFile, Options, Report, find_cases, run_suite};
 
 /// Runs conformance cases over the engine.
 ///
@@ -20,7 +22,8 @@ use tine_testkit::{Options, find_cases, run_suite};
     after_help = "Examples:
   conformance tests/fixtures/conformance
   conformance tests/fixtures/conformance --area basics,routing
-  conformance tests/fixtures/conformance --only join-in-loop"
+  conformance tests/fixtures/conformance --only join-in-loop
+  conformance tests/fixtures/conformance --store memory,sqlite"
 )]
 struct Args {
     /// Folders with cases, or single case files
@@ -32,9 +35,57 @@ struct Args {
     /// Run only cases of these areas
     #[arg(long, value_name = "AREA", value_delimiter = ',')]
     area: Vec<String>,
+    /// Where threads are stored; each case has a fresh store
+    #[arg(
+        long,
+        value_name = "STORE",
+        value_delimiter = ',',
+        default_value = "memory"
+    )]
+    store: Vec<Store>,
     /// List the cases, run nothing
     #[arg(long)]
     list: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Store {
+    Memory,
+    Sqlite,
+}
+
+impl Store {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Sqlite => "sqlite",
+        }
+    }
+
+    /// Runs the selected cases over it.
+    fn run(self, cases: &[CaseFile], options: &Options) -> std::io::Result<Report> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        match self {
+            Self::Memory => {
+                let make = || Arc::new(MemoryCheckpointer::new()) as _;
+                Ok(runtime.block_on(run_suite(cases, options, &make)))
+            }
+            Self::Sqlite => {
+                let folder = tempfile::tempdir()?;
+                let (path, number) = (folder.path(), AtomicUsize::new(0));
+                let make = || {
+                    let number = number.fetch_add(1, Ordering::Relaxed);
+                    let file = path.join(format!("{number}.db"));
+                    let store = SqliteCheckpointer::open(file, SqliteOptions::default())
+                        .expect("a folder made just now takes a database");
+                    Arc::new(store) as Arc<dyn Checkpointer>
+                };
+                Ok(runtime.block_on(run_suite(cases, options, &make)))
+            }
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -61,20 +112,25 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("error: no runtime: {error}");
-            return ExitCode::from(2);
+    let mut failed = 0;
+    for store in &args.store {
+        let report = match store.run(&cases, &options) {
+            Ok(report) => report,
+            Err(error) => {
+                eprintln!(
+                    "error: the store `{}` can not be made: {error}",
+                    store.name()
+                );
+                return ExitCode::from(2);
+            }
+        };
+        if args.store.len() > 1 {
+            println!("store {}", store.name());
         }
-    };
-    let make = || Arc::new(MemoryCheckpointer::new()) as _;
-    let report = runtime.block_on(run_suite(&cases, &options, &make));
-    println!("{report}");
-    if report.total().failed == 0 {
+        println!("{report}");
+        failed += report.total().failed;
+    }
+    if failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(1)

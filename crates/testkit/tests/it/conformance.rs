@@ -49,6 +49,16 @@ fn limits_pass_whole() {
 }
 
 #[test]
+fn interrupts_pass_whole() {
+    check_whole("interrupts", 34);
+}
+
+#[test]
+fn checkpoints_pass_whole() {
+    check_whole("checkpoints", 28);
+}
+
+#[test]
 fn streaming_passes_whole() {
     check_whole("streaming", 14);
 }
@@ -72,16 +82,6 @@ fn check_rest(area: &str) -> String {
 }
 
 #[test]
-fn interrupts_pass_but_for_old_checkpoints() {
-    insta::assert_snapshot!(check_rest("interrupts"), @r"
-    answered-question-at-old-checkpoint: lacks at
-    old-checkpoint-asks-again: lacks at
-    resume-with-heads-own-id: lacks at
-    31 passed, 3 failed, 0 differ
-    ");
-}
-
-#[test]
 fn failure_passes_but_for_handlers_and_caches() {
     insta::assert_snapshot!(check_rest("failure"), @r"
     cache-hit-counts-as-finished: lacks cache
@@ -97,42 +97,12 @@ fn failure_passes_but_for_handlers_and_caches() {
 }
 
 #[test]
-fn checkpoints_pass_as_far_as_they_stay_on_one_line() {
-    insta::assert_snapshot!(check_rest("checkpoints"), @r"
-    bulk-update-needs-names: lacks bulk_update
-    bulk-update: lacks bulk_update
-    clear-pending-tasks: lacks as_node: END
-    copy-checkpoint: lacks as_node: COPY
-    delta-fork: lacks at
-    delta-replay: lacks at
-    durability-exit-failure: lacks durability: exit
-    durability-exit: lacks durability: exit
-    durability-sync-and-async: lacks durability: async
-    fork-with-update: lacks at
-    input-at-old-checkpoint: lacks at
-    read-old-state: lacks at
-    replay-final-checkpoint: lacks at
-    replay-from-the-middle: lacks at
-    same-run-id-continues: lacks run_id
-    sends-do-not-count-for-inference: lacks an update that does not say as which node
-    unknown-checkpoint-id: lacks at
-    update-as-input: lacks as_node: INPUT
-    update-fresh-thread: lacks an update that does not say as which node
-    update-state-ambiguous: lacks an update that does not say as which node
-    update-state-infers-node: lacks an update that does not say as which node
-    updates-do-not-count-for-inference: lacks an update that does not say as which node
-    6 passed, 22 failed, 0 differ
-    ");
-}
-
-#[test]
-fn subgraphs_pass_but_for_breakpoints_and_time_travel() {
+fn subgraphs_pass_but_for_breakpoints_and_no_memory() {
     insta::assert_snapshot!(check_rest("subgraphs"), @"
     breakpoint-in-child: lacks breakpoints of child graphs
     none-child-two-questions: lacks persistence: none
     persistence-none-restarts: lacks persistence: none
     read-and-update-child: lacks breakpoints of child graphs; lacks in
-    replay-before-child: lacks at
-    11 passed, 5 failed, 0 differ
+    12 passed, 4 failed, 0 differ
     ");
 }

@@ -1,0 +1,262 @@
+//! When what a run stores becomes durable.
+
+use super::options::Durability;
+use crate::checkpoint::{Advance, RecordOp, ThreadWriter};
+use crate::error::StoreError;
+use crate::world::Id;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{mpsc, oneshot};
+
+/// How many checkpoints may wait to be written before the run waits for them.
+const WAITING: usize = 16;
+
+/// The writer of a thread, behind the durability that the invocation asked for.
+///
+/// Whatever that is, a record is stored after the checkpoint at which it stands, and is durable when [`Durable::record`]
+/// returns.
+pub(crate) struct Durable {
+    mode: Mode,
+}
+
+enum Mode {
+    Sync(Arc<dyn ThreadWriter>),
+    Async(Queue),
+    Exit {
+        writer: Arc<dyn ThreadWriter>,
+        held: Mutex<Held>,
+    },
+}
+
+/// By namespace, the checkpoint that stands for all that were not stored.
+type Held = BTreeMap<Arc<str>, Advance>;
+
+impl Durable {
+    /// Puts a writer behind a durability.
+    pub(crate) fn new(writer: Arc<dyn ThreadWriter>, durability: Durability) -> Self {
+        let runtime = tokio::runtime::Handle::try_current();
+        let mode = match (durability, runtime) {
+            (Durability::Async, Ok(runtime)) => Mode::Async(Queue::new(writer, &runtime)),
+            (Durability::Sync | Durability::Async, _) => Mode::Sync(writer),
+            (Durability::Exit, _) => Mode::Exit {
+                writer,
+                held: Mutex::default(),
+            },
+        };
+        Self { mode }
+    }
+
+    /// Stores a checkpoint, or sees to it that it will be: at once if it comes with records.
+    pub(crate) async fn advance(
+        &self,
+        namespace: &Arc<str>,
+        advance: Advance,
+    ) -> Result<(), StoreError> {
+        let waits = advance.records.is_empty();
+        self.take(namespace, advance).await?;
+        if waits {
+            Ok(())
+        } else {
+            self.flush(Some(namespace)).await
+        }
+    }
+
+    async fn take(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
+        match &self.mode {
+            Mode::Sync(writer) => writer.advance(namespace, advance).await,
+            Mode::Async(queue) => queue.advance(namespace, advance).await,
+            Mode::Exit { writer, held } => {
+                let before = lock(held).remove(namespace);
+                let advance = match before {
+                    Some(before) if advance.parent == Some(before.id) => before.then(advance),
+                    Some(before) => {
+                        writer.advance(namespace, before).await?;
+                        advance
+                    }
+                    None => advance,
+                };
+                lock(held).insert(namespace.clone(), advance);
+                Ok(())
+            }
+        }
+    }
+
+    /// Stores records at a checkpoint, and the checkpoint if it is not stored yet.
+    pub(crate) async fn record(
+        &self,
+        namespace: &Arc<str>,
+        checkpoint: Id,
+        ops: Vec<RecordOp>,
+    ) -> Result<(), StoreError> {
+        match &self.mode {
+            Mode::Sync(writer) => writer.record(namespace, checkpoint, ops).await,
+            Mode::Async(queue) => queue.record(namespace, checkpoint, ops).await,
+            Mode::Exit { writer, .. } => {
+                self.flush(Some(namespace)).await?;
+                writer.record(namespace, checkpoint, ops).await
+            }
+        }
+    }
+
+    /// Lets the thread go, as far as this holds it beyond its own life.
+    pub(crate) async fn close(&self) {
+        if let Mode::Async(queue) = &self.mode {
+            // An error says that it has gone already.
+            drop(queue.wait(Job::Close).await);
+        }
+    }
+
+    /// Whether what a task finished with is stored while others of its step still run.
+    pub(crate) fn records_early(&self) -> bool {
+        !matches!(self.mode, Mode::Exit { .. })
+    }
+
+    /// Makes durable what is not yet: of one namespace, or of all.
+    ///
+    /// # Errors
+    /// If it can not be, or if an earlier write failed that nobody waited for.
+    pub(crate) async fn flush(&self, namespace: Option<&Arc<str>>) -> Result<(), StoreError> {
+        match &self.mode {
+            Mode::Sync(_) => Ok(()),
+            Mode::Async(queue) => queue.flush().await,
+            Mode::Exit { writer, held } => {
+                let held = match namespace {
+                    None => std::mem::take(&mut *lock(held)),
+                    Some(namespace) => lock(held)
+                        .remove_entry(namespace)
+                        .into_iter()
+                        .collect::<Held>(),
+                };
+                for (namespace, advance) in held {
+                    writer.advance(&namespace, advance).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Durable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = match &self.mode {
+            Mode::Sync(_) => Durability::Sync,
+            Mode::Async(_) => Durability::Async,
+            Mode::Exit { .. } => Durability::Exit,
+        };
+        out.debug_tuple("Durable").field(&mode).finish()
+    }
+}
+
+fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes on a task of its own, in order, and no more once a write failed.
+///
+/// The task holds the thread until it has written all that was handed to it, also if the run is dropped.
+struct Queue {
+    jobs: mpsc::Sender<Job>,
+    failed: Arc<Mutex<Option<StoreError>>>,
+}
+
+enum Job {
+    Advance(Arc<str>, Box<Advance>),
+    Record(Arc<str>, Id, Vec<RecordOp>, Reply),
+    Flush(Reply),
+    /// Lets the thread go.
+    Close(Reply),
+}
+
+type Reply = oneshot::Sender<Result<(), StoreError>>;
+
+impl Queue {
+    fn new(writer: Arc<dyn ThreadWriter>, runtime: &tokio::runtime::Handle) -> Self {
+        let (jobs, waiting) = mpsc::channel(WAITING);
+        let failed = Arc::default();
+        drop(runtime.spawn(work(writer, waiting, Arc::clone(&failed))));
+        Self { jobs, failed }
+    }
+
+    async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
+        if let Some(error) = known(&self.failed) {
+            return Err(error);
+        }
+        let job = Job::Advance(namespace.clone(), Box::new(advance));
+        self.jobs.send(job).await.map_err(|_| gone())
+    }
+
+    async fn record(
+        &self,
+        namespace: &Arc<str>,
+        checkpoint: Id,
+        ops: Vec<RecordOp>,
+    ) -> Result<(), StoreError> {
+        self.wait(|reply| Job::Record(namespace.clone(), checkpoint, ops, reply))
+            .await
+    }
+
+    async fn flush(&self) -> Result<(), StoreError> {
+        self.wait(Job::Flush).await
+    }
+
+    async fn wait(&self, job: impl FnOnce(Reply) -> Job) -> Result<(), StoreError> {
+        let (reply, done) = oneshot::channel();
+        self.jobs.send(job(reply)).await.map_err(|_| gone())?;
+        done.await.map_err(|_| gone())?
+    }
+}
+
+async fn work(
+    writer: Arc<dyn ThreadWriter>,
+    mut waiting: mpsc::Receiver<Job>,
+    failed: Arc<Mutex<Option<StoreError>>>,
+) {
+    while let Some(job) = waiting.recv().await {
+        let before = known(&failed);
+        let (result, reply) = match (before, job) {
+            (Some(error), Job::Advance(..)) => (Err(error), None),
+            (_, Job::Close(reply)) => {
+                waiting.close();
+                drop(writer);
+                drop(reply.send(Ok(())));
+                return;
+            }
+            (Some(error), Job::Record(.., reply) | Job::Flush(reply)) => (Err(error), Some(reply)),
+            (None, Job::Advance(namespace, advance)) => {
+                (writer.advance(&namespace, *advance).await, None)
+            }
+            (None, Job::Record(namespace, checkpoint, ops, reply)) => {
+                let stored = writer.record(&namespace, checkpoint, ops).await;
+                (stored, Some(reply))
+            }
+            (None, Job::Flush(reply)) => (Ok(()), Some(reply)),
+        };
+        match (result, reply) {
+            // Who does not wait any more does not want to know.
+            (result, Some(reply)) => drop(reply.send(result)),
+            (Err(error), None) => {
+                failed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .get_or_insert(error);
+            }
+            (Ok(()), None) => {}
+        }
+    }
+}
+
+fn known(failed: &Mutex<Option<StoreError>>) -> Option<StoreError> {
+    failed
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+}
+
+/// The error where the writing task is no more.
+fn gone() -> StoreError {
+    StoreError::Unavailable {
+        place: "the writer of checkpoints".to_owned(),
+        message: "it stopped, for its runtime is shutting down".to_owned(),
+    }
+}

@@ -1,0 +1,3 @@
+-- The nodes that ran last, where steps before the checkpoint were not stored: JSON; NULL where the plan of the parent
+-- tells.
+ALTER TABLE checkpoint ADD COLUMN ran TEXT;
