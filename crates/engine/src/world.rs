@@ -96,6 +96,13 @@ pub trait World: Send + Sync {
     fn advance(&self) -> bool {
         false
     }
+
+    /// Which of `ready` tasks of a step goes on next, counted from 0. `None`, as in real worlds, takes them in the order
+    /// in which they were woken. No answer may change what a run leaves behind.
+    fn choose(&self, ready: usize) -> Option<usize> {
+        let _ = ready;
+        None
+    }
 }
 
 /// A shared world: what runners and their surroundings both hold.
@@ -123,6 +130,10 @@ impl<W: World + ?Sized> World for Arc<W> {
 
     fn advance(&self) -> bool {
         (**self).advance()
+    }
+
+    fn choose(&self, ready: usize) -> Option<usize> {
+        (**self).choose(ready)
     }
 }
 
@@ -194,6 +205,8 @@ impl World for TokioWorld {
 pub struct SimWorld {
     ids: AtomicU64,
     seed: AtomicU64,
+    /// Where the order of tasks comes from, if it is not that of their waking.
+    order: Option<AtomicU64>,
     clock: Mutex<Clock>,
 }
 
@@ -212,7 +225,17 @@ impl SimWorld {
         Self {
             ids: AtomicU64::new(0),
             seed: AtomicU64::new(seed),
+            order: None,
             clock: Mutex::new(Clock::default()),
+        }
+    }
+
+    /// Has the tasks of a step go on in a random order that follows from `seed`. Random numbers stay what they are.
+    #[must_use]
+    pub fn shuffled(self, seed: u64) -> Self {
+        Self {
+            order: Some(AtomicU64::new(seed)),
+            ..self
         }
     }
 
@@ -221,6 +244,16 @@ impl SimWorld {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// The next number of a sequence (splitmix64).
+fn splitmix(state: &AtomicU64) -> u64 {
+    let mut z = state
+        .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed)
+        .wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// One who sleeps. Nobody waits any more for one that was dropped, and the clock does not stop there.
@@ -257,14 +290,7 @@ impl World for SimWorld {
     }
 
     fn random(&self) -> u64 {
-        // splitmix64
-        let mut z = self
-            .seed
-            .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed)
-            .wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        splitmix(&self.seed)
     }
 
     async fn sleep(&self, duration: Duration) {
@@ -291,6 +317,12 @@ impl World for SimWorld {
         drop(clock);
         waker.wake();
         true
+    }
+
+    fn choose(&self, ready: usize) -> Option<usize> {
+        let order = self.order.as_ref()?;
+        let ready = u64::try_from(ready.max(1)).unwrap_or(u64::MAX);
+        usize::try_from(splitmix(order) % ready).ok()
     }
 }
 

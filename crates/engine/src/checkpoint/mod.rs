@@ -5,12 +5,14 @@
 //! [`Record`]s: what the tasks planned there did so far (finished tasks, open questions and their answers, journaled
 //! calls, failures).
 
+mod export;
 mod memory;
 mod merge;
 mod questions;
 mod record;
 mod records;
 
+pub use export::export;
 pub use memory::MemoryCheckpointer;
 pub(crate) use questions::{Open, asked_questions, epoch, open_questions};
 pub use record::{CallRecord, CallState, Record, RecordKey, RecordKind, RecordOp};
@@ -150,7 +152,7 @@ pub struct Advance {
 }
 
 /// A stored checkpoint, loaded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checkpoint {
     /// Its id.
     pub id: Id,
@@ -215,11 +217,16 @@ impl Checkpoint {
         })
     }
 
-    /// The questions asked here that have no answer yet, in the order they were asked.
+    /// The questions asked here that have no answer yet, in the order of their tasks.
     #[must_use]
     pub fn open_questions(&self) -> Vec<crate::interrupt::Interrupt> {
         let open = questions::open_questions(&self.records);
         open.into_iter().map(|open| open.interrupt).collect()
+    }
+
+    /// All questions asked here, in the order of their tasks.
+    pub(crate) fn all_questions(&self) -> Vec<crate::interrupt::Interrupt> {
+        questions::all_questions(&self.records)
     }
 }
 

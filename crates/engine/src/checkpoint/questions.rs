@@ -21,7 +21,7 @@ pub(crate) fn epoch(records: &[Record]) -> u32 {
     u32::try_from(changes.count()).unwrap_or(u32::MAX)
 }
 
-/// The questions at a checkpoint that have no answer yet, in the order they were asked.
+/// The questions at a checkpoint that have no answer yet, in the order of their tasks.
 pub(crate) fn open_questions(records: &[Record]) -> Vec<Open> {
     let answered: BTreeSet<(&str, &Slot)> = records
         .iter()
@@ -36,7 +36,7 @@ pub(crate) fn open_questions(records: &[Record]) -> Vec<Open> {
         .collect()
 }
 
-/// The questions at a checkpoint, answered or not, in the order they were asked. What was asked before a client command
+/// The questions at a checkpoint, answered or not, in the order of their tasks. What was asked before a client command
 /// changed the state is not among them: its task asks anew.
 pub(crate) fn asked_questions(records: &[Record]) -> Vec<Open> {
     let now = epoch(records);
@@ -48,5 +48,33 @@ pub(crate) fn asked_questions(records: &[Record]) -> Vec<Open> {
         }),
         _ => None,
     });
-    asked.collect()
+    let mut asked: Vec<Open> = asked.collect();
+    asked.sort_by(|a, b| task_order(&a.task).cmp(&task_order(&b.task)));
+    asked
+}
+
+/// All questions that were ever asked at a checkpoint, in the order of their tasks.
+pub(super) fn all_questions(records: &[Record]) -> Vec<Interrupt> {
+    let mut asked: Vec<(&Arc<str>, &Interrupt)> = records
+        .iter()
+        .filter_map(|record| match &record.kind {
+            RecordKind::Asked { interrupt, .. } => Some((&record.task, interrupt)),
+            _ => None,
+        })
+        .collect();
+    asked.sort_by_key(|(task, _)| task_order(task));
+    asked
+        .into_iter()
+        .map(|(_, interrupt)| interrupt.clone())
+        .collect()
+}
+
+/// Where the task of this path stands in its step: nodes by name, then dispatches by number. The order of the records
+/// is another one: that in which tasks happened to get there.
+fn task_order(path: &str) -> (usize, &str) {
+    let dispatched = path.rsplit_once('#');
+    match dispatched.and_then(|(_, number)| number.parse::<usize>().ok()) {
+        Some(number) => (number.saturating_add(1), ""),
+        None => (0, path),
+    }
 }

@@ -61,8 +61,9 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
             kind => NodeError::from_kind(kind),
         };
         let policy = def.and_then(|def| def.retry.as_ref());
-        let delay =
-            policy.and_then(|policy| policy.delay(number, error.class(), || run.world.random()));
+        // Random by the id of the checkpoint. Drawn from the world, it would go by which task fails first.
+        let random = || task.hash(&["retry", &number.to_string()]) as u64;
+        let delay = policy.and_then(|policy| policy.delay(number, error.class(), random));
         run.emit(task.info.step, || EventKind::TaskFailed {
             node: task.node_name().clone(),
             task: task.path.clone(),

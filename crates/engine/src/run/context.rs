@@ -55,6 +55,24 @@ impl RunCx {
         }
     }
 
+    /// The id of the checkpoint that follows `head`, greater than that one's.
+    ///
+    /// Those of a child graph are not drawn from the world: children that run side by side would draw in the order in
+    /// which they happen to get there. They follow from the time and from their place.
+    pub(crate) fn checkpoint_id(&self, head: Id) -> Id {
+        if self.graph_path.is_empty() {
+            return self.world.new_id();
+        }
+        let mut place = Vec::with_capacity(96);
+        place.extend_from_slice(&self.run.0.to_be_bytes());
+        place.extend_from_slice(&head.0.to_be_bytes());
+        place.extend_from_slice(self.namespace.as_bytes());
+        let hash = u128::from(xxhash_rust::xxh3::xxh3_64(&place));
+        // As ids of the world, the time stands in the upper 48 bits; the next 16 count on within a millisecond.
+        let time = u128::from(self.world.now().0) << 16;
+        Id((time.max((head.0 >> 64) + 1) << 64) | hash)
+    }
+
     /// Tells listeners, if there are any.
     pub(crate) fn emit(&self, step: i64, kind: impl FnOnce() -> EventKind) {
         if let Some(listener) = &self.listener {

@@ -3,11 +3,11 @@
 use super::attempt::run_task;
 use super::context::RunCx;
 use super::ends::{Ends, TaskEnd, end_records};
+use super::schedule::Running;
 use super::task::TaskCx;
 use crate::error::RunError;
 use crate::event::{ChannelWrite, EventKind};
 use crate::step::{Done, Task};
-use futures_util::stream::{FuturesUnordered, Stream};
 use futures_util::task::AtomicWaker;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -34,8 +34,8 @@ pub(crate) async fn run_tasks(
     }
     let mut ends: Ends = tasks.iter().map(|_| None).collect();
     let mut waiting = contexts.iter().zip(tasks).enumerate();
-    let mut running = FuturesUnordered::new();
-    let mut start = |running: &mut FuturesUnordered<_>| {
+    let mut running = Running::new(&run.world);
+    let mut start = |running: &mut Running<_>| {
         if let Some((at, (cx, task))) = waiting.next() {
             running.push(async move { (at, run_task(cx.clone(), &task.kind).await) });
         }
@@ -45,7 +45,7 @@ pub(crate) async fn run_tasks(
     }
     let mut unrecorded: Vec<usize> = Vec::new();
     loop {
-        let ready = poll_fn(|cx| Poll::Ready(Pin::new(&mut running).poll_next(cx))).await;
+        let ready = poll_fn(|cx| Poll::Ready(running.poll_next(cx))).await;
         let next = match ready {
             Poll::Ready(next) => next,
             Poll::Pending => {
@@ -63,7 +63,7 @@ pub(crate) async fn run_tasks(
                     );
                 }
                 run.record(contexts[0].info.checkpoint, ops).await?;
-                let next = poll_fn(|cx| Pin::new(&mut running).poll_next(cx));
+                let next = poll_fn(|cx| running.poll_next(cx));
                 match or_cancelled(run, next).await {
                     Some(next) => next,
                     None => return Ok(ends),

@@ -3,7 +3,6 @@
 use super::Runner;
 use super::child::child_namespace;
 use super::open::load_thread;
-use crate::checkpoint::open_questions;
 use crate::checkpoint::{Checkpoint, RecordKind, Scope, Source, ThreadKey};
 use crate::error::RunError;
 use crate::interrupt::Interrupt;
@@ -229,23 +228,14 @@ impl Runner {
 
     fn as_stored(&self, checkpoint: &Checkpoint) -> Result<Snapshot, RunError> {
         let thread = load_thread(&self.graph, checkpoint)?;
-        let asked = checkpoint
-            .records
-            .iter()
-            .filter_map(|record| match &record.kind {
-                RecordKind::Asked { interrupt, .. } => Some(interrupt.clone()),
-                _ => None,
-            });
-        Ok(self.snapshot(checkpoint, &thread, asked.collect(), &[]).0)
+        let asked = checkpoint.all_questions();
+        Ok(self.snapshot(checkpoint, &thread, asked, &[]).0)
     }
 
     /// The state at the newest checkpoint, with the paths of its pending tasks.
     fn newest(&self, checkpoint: &Checkpoint) -> Result<(Snapshot, Vec<Arc<str>>), RunError> {
         let mut thread = load_thread(&self.graph, checkpoint)?;
-        let open = open_questions(&checkpoint.records)
-            .into_iter()
-            .map(|open| open.interrupt)
-            .collect();
+        let open = checkpoint.open_questions();
         let done: Vec<&Arc<str>> = checkpoint
             .records
             .iter()

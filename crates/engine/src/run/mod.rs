@@ -15,6 +15,7 @@ mod inspect;
 mod journal;
 mod open;
 mod options;
+mod schedule;
 mod steps;
 pub(crate) mod task;
 mod update;

@@ -434,7 +434,7 @@ impl Session {
         let run = self.run.clone();
         let writer = run.writer()?;
         let id = match writer {
-            None => run.world.new_id(),
+            None => run.checkpoint_id(self.head),
             Some(writer) => {
                 let advance = self.advance(source, records.clone());
                 let id = advance.id;
@@ -463,7 +463,7 @@ impl Session {
     pub(crate) fn advance(&mut self, source: Source, records: Vec<Record>) -> Advance {
         let run = &self.run;
         let head = AdvanceHead {
-            id: run.world.new_id(),
+            id: run.checkpoint_id(self.head),
             parent: Some(self.head).filter(|head| *head != NO_HEAD),
             source,
             created: run.world.now(),

@@ -9,6 +9,7 @@ use crate::graph::{Graph, JoinIx, NodeIx};
 use crate::state::ChannelIx;
 use crate::value::Value;
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The result of a finished task: what it writes and where it goes, edges and routers included.
@@ -48,18 +49,34 @@ pub(crate) fn apply(
         triggers.dispatches.extend(done.dispatches);
         for join in done.joins {
             let Some(source) = task.node() else { continue };
-            let def = &graph.0.joins[join as usize];
-            let seen = thread.joins.entry(join).or_default();
-            seen.insert(source);
-            if seen.len() == def.sources.len() {
-                thread.joins.remove(&join);
-                triggers.nodes.push(def.target);
-            }
+            thread.joins.entry(join).or_default().insert(source);
         }
     }
+    // Only now: all that a step brings counts for the same round of a join, also a source that ran several times.
+    let full = thread
+        .joins
+        .iter()
+        .filter(|(join, seen)| is_full(graph, **join, seen));
+    let targets = full.map(|(join, _)| graph.0.joins[*join as usize].target);
+    triggers.nodes.extend(targets);
     plan_next(graph, triggers, &mut thread.deferred, &mut thread.next);
+    empty_joins(graph, thread);
     thread.step += 1;
     Ok(written)
+}
+
+fn is_full(graph: &Graph, join: JoinIx, seen: &BTreeSet<NodeIx>) -> bool {
+    seen.len() == graph.0.joins[join as usize].sources.len()
+}
+
+/// Begins the next round of the joins whose target is planned. While a deferred target waits, its joins stay full: what
+/// feeds them until it runs brings nothing new.
+fn empty_joins(graph: &Graph, thread: &mut ThreadState) {
+    let deferred = &thread.deferred;
+    thread.joins.retain(|join, seen| {
+        let target = graph.0.joins[*join as usize].target;
+        !is_full(graph, *join, seen) || deferred.contains(&target)
+    });
 }
 
 /// Folds writes that come from outside into the thread: the open tasks stay, and more may be planned beside them.
@@ -93,6 +110,7 @@ pub(crate) fn fold_update(
     let mut more = Vec::new();
     if !triggers.nodes.is_empty() || !triggers.dispatches.is_empty() {
         plan_next(graph, triggers, &mut thread.deferred, &mut more);
+        empty_joins(graph, thread);
     }
     thread.next = planned;
     thread.next.append(&mut more);

@@ -92,7 +92,7 @@ fn go_to(exits: &Exits, node: NodeIx, done: &mut Done) {
     }
 }
 
-/// Feeds a join, once a task however many ways lead there: a second time would count for its next round.
+/// Feeds a join, once a task however many ways lead there.
 fn feed(join: JoinIx, done: &mut Done) {
     if !done.joins.contains(&join) {
         done.joins.push(join);

@@ -30,7 +30,7 @@ pub(crate) struct ThreadState {
     pub(crate) step: i64,
     /// In run order: nodes by name, then dispatches.
     pub(crate) next: Vec<Planned>,
-    /// Joins that some of their sources fed.
+    /// Joins that some of their sources fed, or all while a deferred target waits.
     pub(crate) joins: BTreeMap<JoinIx, BTreeSet<NodeIx>>,
     /// Deferred nodes that were triggered and wait until nothing else runs.
     pub(crate) deferred: BTreeSet<NodeIx>,

@@ -27,7 +27,8 @@ impl Number {
     /// Makes a float; `None` if it is not finite, for JSON has no such number.
     #[must_use]
     pub fn from_f64(value: f64) -> Option<Self> {
-        value.is_finite().then_some(Self(Form::Float(value)))
+        // Adding nothing turns -0.0 into 0.0: they are equal, so they must print alike.
+        value.is_finite().then_some(Self(Form::Float(value + 0.0)))
     }
 
     pub(super) fn from_json(number: &serde_json::Number) -> Option<Self> {
@@ -177,8 +178,7 @@ impl Hash for Number {
         match self.0 {
             Form::Int(value) => value.hash(state),
             Form::Uint(value) => value.hash(state),
-            // 0.0 and -0.0 are equal, so they must hash alike.
-            Form::Float(value) => (value + 0.0).to_bits().hash(state),
+            Form::Float(value) => value.to_bits().hash(state),
         }
     }
 }
@@ -216,6 +216,7 @@ mod tests {
         assert_eq!(Number::from(3_u32), Number::from(3_i32));
         assert_ne!(Number::from(3_i64), Number::from_f64(3.0).unwrap());
         assert_eq!(Number::from_f64(0.0), Number::from_f64(-0.0));
+        assert_eq!(Number::from_f64(-0.0).unwrap().to_string(), "0.0");
         assert_eq!(Number::from_f64(f64::NAN), None);
         let error = Number::try_from(f64::INFINITY).unwrap_err();
         assert_eq!(error.to_string(), "JSON has no number inf");

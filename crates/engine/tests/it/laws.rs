@@ -4,12 +4,12 @@ use crate::scene::{Scene, block_on, nothing, thread};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tine_engine::channel::{
-    Add, Append, Dedupe, Definition, Extreme, Merge, Messages, Newest, Promoted, Same, Upsert,
+    Add, Append, Dedupe, Definition, Extreme, Last, Merge, Messages, Newest, Promoted, Same, Upsert,
 };
 use tine_engine::command::Target;
 use tine_engine::value::List;
 use tine_engine::{
-    ChannelSpec, Command, Event, EventKind, Graph, NodeCx, NodeError, Op, RunOptions, START,
+    ChannelSpec, Command, Event, EventKind, Graph, Input, NodeCx, NodeError, Op, RunOptions, START,
     SimWorld, Update, Value, World, Write,
 };
 
@@ -102,7 +102,7 @@ fn promotion(dice: &mut Dice) -> Value {
     json!({"catalog_hash": hash, "names": [&*dice.name(), &*dice.name()]}).into()
 }
 
-/// All reducers that take several writes a step.
+/// All reducers the engine ships.
 fn subjects() -> Vec<Subject> {
     fn number(dice: &mut Dice) -> Write {
         Write::Value(dice.number().into())
@@ -119,19 +119,30 @@ fn subjects() -> Vec<Subject> {
             _ => json!({"k": [1]}).into(),
         })
     }
+    fn item(dice: &mut Dice) -> Write {
+        match dice.below(8) {
+            0 => Write::Ops(vec![Op::Clear, Op::Add(object(dice))]),
+            _ => Write::Value(object(dice)),
+        }
+    }
     let subject = |spec, write| Subject { spec, write };
     let mut last_three = Upsert::by("id");
     last_three.move_to_end = true;
     last_three.max = Some(3);
+    let mut finals = Upsert::by("id");
+    finals.final_when = Some(("v".into(), vec![1.into(), 2.into()]));
     vec![
+        subject(ChannelSpec::new(Last), |dice| Write::Value(object(dice))),
         subject(ChannelSpec::new(Append), list_write),
         subject(ChannelSpec::new(Dedupe::default()), list_write),
+        subject(ChannelSpec::new(Dedupe::by("id")), item),
         subject(ChannelSpec::new(Upsert::by("id")), |dice| {
             dice.mostly(object)
         }),
         subject(ChannelSpec::new(last_three), |dice| {
             Write::Value(object(dice))
         }),
+        subject(ChannelSpec::new(finals), item),
         subject(ChannelSpec::new(Messages), |dice| dice.mostly(message)),
         subject(ChannelSpec::new(Merge), |dice| dice.mostly(entry)),
         subject(ChannelSpec::new(Promoted), |dice| {
@@ -172,27 +183,53 @@ fn writer(spec: ChannelSpec, program: Vec<Write>, batches: Vec<usize>) -> Graph 
     graph.build().unwrap()
 }
 
-/// Runs a program in batches. Gives the value in the end, after checking that every stored state loads as it was.
-fn fold(spec: ChannelSpec, program: &[Write], batches: Vec<usize>) -> Option<Value> {
-    let scene = Scene::new(writer(spec, program.to_vec(), batches));
+/// How a program is folded.
+struct Way {
+    batches: Vec<usize>,
+    /// Whether every step is an invocation of its own, which loads what the last one stored.
+    reloads: bool,
+}
+
+impl Way {
+    fn in_batches(batches: Vec<usize>) -> Self {
+        Self {
+            batches,
+            reloads: false,
+        }
+    }
+
+    fn at_once(program: &[Write]) -> Self {
+        Self::in_batches(vec![program.len()])
+    }
+}
+
+/// Runs a program. Gives the value in the end, after checking that every stored state loads as it was.
+fn fold(spec: &ChannelSpec, program: &[Write], way: Way) -> Option<Value> {
+    let scene = Scene::new(writer(spec.clone(), program.to_vec(), way.batches));
     let live: Arc<Mutex<Vec<(i64, Value)>>> = Arc::default();
     let heard = live.clone();
-    let listen = move |event: &Event| {
+    let listen = Arc::new(move |event: &Event| {
         if let EventKind::Values { values } = &event.kind {
             let state = (event.step, Value::from(values.clone()));
             heard.lock().unwrap().push(state);
         }
-    };
+    });
     let options = RunOptions {
-        listener: Some(Arc::new(listen)),
+        listener: Some(listen),
+        max_steps: way.reloads.then_some(1),
         ..RunOptions::default()
     };
     let key = thread();
-    let run = scene.runner.invoke(&key, nothing(), options);
-    let outcome = block_on(run).unwrap();
+    let run = |input| block_on(scene.runner.invoke(&key, input, options.clone())).unwrap();
+    let mut outcome = run(nothing());
+    while way.reloads && outcome.exit.name() == "step_limit" {
+        outcome = run(Input::Continue);
+    }
     assert_eq!(outcome.exit.name(), "done", "{:?}", outcome.exit);
     let stored = scene.history();
-    for (step, values) in live.lock().unwrap().iter() {
+    // What goes on tells the state first, under the number of the step to come.
+    let told = live.lock().unwrap();
+    for (step, values) in told.iter().filter(|_| !way.reloads) {
         let loaded = stored
             .iter()
             .find(|snapshot| snapshot.step == *step)
@@ -208,7 +245,7 @@ fn fold(spec: ChannelSpec, program: &[Write], batches: Vec<usize>) -> Option<Val
 }
 
 /// A law: what must be equal for a program, given random numbers to arrange it by.
-fn check(subject: &Subject, law: fn(&ChannelSpec, &[Write], &mut Dice)) {
+fn check(subject: &Subject, law: impl Fn(&ChannelSpec, &[Write], &mut Dice)) {
     for seed in 0..PROGRAMS {
         let mut dice = Dice {
             world: SimWorld::new(seed),
@@ -220,21 +257,94 @@ fn check(subject: &Subject, law: fn(&ChannelSpec, &[Write], &mut Dice)) {
     }
 }
 
+/// How many writes each step of a random split has. A step takes several writes if the reducer does; with an overwrite
+/// as its last one every reducer does, for that hides the others.
+fn split(spec: &ChannelSpec, program: &[Write], dice: &mut Dice) -> Vec<usize> {
+    let overwrites = |write: &Write| matches!(write, Write::Overwrite(_));
+    let mut batches = Vec::new();
+    let mut left = program;
+    while !left.is_empty() {
+        let mut batch = 1 + dice.below(left.len() as u64) as usize;
+        if let Some(first) = left[..batch].iter().position(overwrites) {
+            batch = first + 1;
+        } else if spec.reducer.single_write() {
+            batch = 1;
+        }
+        batches.push(batch);
+        left = &left[batch..];
+    }
+    batches
+}
+
 #[test]
 fn folding_in_batches_equals_folding_at_once() {
+    let (mut programs, mut writes, mut steps, mut overwrites) = (0, 0, 0, 0);
     for subject in subjects() {
+        let counts = std::cell::RefCell::new((0, 0, 0, 0));
         check(&subject, |spec, program, dice| {
-            let mut batches = Vec::new();
-            let mut left = program.len();
-            while left > 0 {
-                let batch = 1 + dice.below(left as u64) as usize;
-                batches.push(batch);
-                left -= batch;
+            // Some writes overwrite instead, with a value that the reducer could have made. What is there afterwards
+            // is no longer what removals were made for, so those become overwrites too.
+            let mut program = program.to_vec();
+            let from = dice.below(program.len() as u64 * 2) as usize;
+            for (at, write) in program.iter_mut().enumerate().skip(from) {
+                let removes = matches!(write, Write::Ops(_));
+                if at == from || removes || dice.below(3) == 0 {
+                    let alone = Write::Value((0..).find_map(|_| plain(&subject, dice)).unwrap());
+                    let value = fold(
+                        spec,
+                        std::slice::from_ref(&alone),
+                        Way::at_once(std::slice::from_ref(&alone)),
+                    );
+                    *write = Write::Overwrite(value.unwrap_or_default());
+                }
             }
-            let in_batches = fold(spec.clone(), program, batches);
-            let at_once = fold(spec.clone(), program, vec![program.len()]);
-            assert_eq!(in_batches, at_once, "{spec:?} {program:?}");
+            let singles = vec![1; program.len()];
+            let one_by_one = fold(spec, &program, Way::in_batches(singles));
+            let batches = split(spec, &program, dice);
+            let mut count = counts.borrow_mut();
+            count.0 += 1;
+            count.1 += program.len();
+            count.2 += batches.len();
+            count.3 += program
+                .iter()
+                .filter(|write| matches!(write, Write::Overwrite(_)))
+                .count();
+            let in_batches = fold(spec, &program, Way::in_batches(batches.clone()));
+            assert_eq!(in_batches, one_by_one, "{spec:?} {program:?} {batches:?}");
+            let way = Way {
+                batches: batches.clone(),
+                reloads: true,
+            };
+            assert_eq!(
+                fold(spec, &program, way),
+                one_by_one,
+                "{spec:?} {program:?} {batches:?}, reloaded"
+            );
+            let hides = program
+                .iter()
+                .any(|write| matches!(write, Write::Overwrite(_)));
+            if !hides && !spec.reducer.single_write() {
+                let at_once = fold(spec, &program, Way::at_once(&program));
+                assert_eq!(at_once, one_by_one, "{spec:?} {program:?}");
+            }
         });
+        let count = counts.into_inner();
+        programs += count.0;
+        writes += count.1;
+        steps += count.2;
+        overwrites += count.3;
+    }
+    println!(
+        "{programs} programs of {writes} writes, {overwrites} of them overwrites, in {steps} steps"
+    );
+    assert!(overwrites > 2_000 && steps < writes * 3 / 4);
+}
+
+/// A write of the subject that is a plain value.
+fn plain(subject: &Subject, dice: &mut Dice) -> Option<Value> {
+    match (subject.write)(dice) {
+        Write::Value(value) => Some(value),
+        _ => None,
     }
 }
 
@@ -247,9 +357,8 @@ fn sums_and_extremes_do_not_depend_on_order() {
             for place in (1..shuffled.len()).rev() {
                 shuffled.swap(place, dice.below(place as u64 + 1) as usize);
             }
-            let all = vec![program.len()];
-            let ordered = fold(spec.clone(), program, all.clone());
-            assert_eq!(ordered, fold(spec.clone(), &shuffled, all));
+            let ordered = fold(spec, program, Way::at_once(program));
+            assert_eq!(ordered, fold(spec, &shuffled, Way::at_once(program)));
         });
     }
 }
@@ -258,12 +367,11 @@ fn sums_and_extremes_do_not_depend_on_order() {
 fn an_overwrite_hides_every_other_write_of_its_step() {
     for subject in subjects() {
         check(&subject, |spec, program, dice| {
-            let alone = fold(spec.clone(), &program[..1], vec![1]).unwrap_or_default();
+            let alone = fold(spec, &program[..1], Way::in_batches(vec![1])).unwrap_or_default();
             let mut program = program.to_vec();
             let place = dice.below(program.len() as u64 + 1) as usize;
             program.insert(place, Write::Overwrite(alone.clone()));
-            let all = vec![program.len()];
-            let folded = fold(spec.clone(), &program, all).unwrap_or_default();
+            let folded = fold(spec, &program, Way::at_once(&program)).unwrap_or_default();
             assert_eq!(folded, alone, "{spec:?} {program:?}");
         });
     }

@@ -548,3 +548,63 @@ fn a_router_sees_what_its_task_wrote_of_a_step_channel_and_else_what_its_node_sa
     assert_eq!(seen(true), r#"[["b"],["b"]]"#);
     assert_eq!(seen(false), r#"[["a"],[]]"#);
 }
+
+/// The nodes that ran, in order, of a graph whose nodes log their names.
+fn ran(build: impl FnOnce(&mut GraphBuilder)) -> String {
+    let mut graph = Graph::builder("g");
+    graph.channel("log", append::<String>());
+    for name in ["a", "b", "x"] {
+        graph.node(name, move |_: NodeCx| async move {
+            Ok::<_, NodeError>(Update::new().set("log", name))
+        });
+    }
+    build(&mut graph);
+    let scene = Scene::new(graph.build().unwrap());
+    let outcome = scene.invoke(nothing()).unwrap();
+    assert_eq!(outcome.exit.name(), "done");
+    let log = outcome.values["log"].as_list().unwrap().clone();
+    let names: Vec<&str> = log.iter().filter_map(Value::as_str).collect();
+    names.join(" ")
+}
+
+/// Logs its name; the first time it goes to these.
+fn once(name: &'static str, goto: &'static [&'static str]) -> impl tine_engine::Node {
+    move |cx: NodeCx| async move {
+        let log = cx.value("log").unwrap_or_default();
+        let before = log
+            .as_list()
+            .unwrap()
+            .iter()
+            .any(|known| *known == Value::from(name));
+        let targets = if before { &[] } else { goto };
+        Ok::<_, NodeError>(Command {
+            update: Update::new().set("log", name),
+            goto: targets.iter().map(|name| Target::from(*name)).collect(),
+            ..Command::default()
+        })
+    }
+}
+
+#[test]
+fn what_feeds_a_join_twice_does_not_count_for_its_next_round() {
+    // In one step: `b` by an edge and once more by a dispatch. Then `a` alone.
+    let twice = ran(|graph| {
+        graph.node("plan", |_: NodeCx| async {
+            let goto = vec!["a".into(), "b".into(), Target::dispatch("b", 0)];
+            Ok::<_, NodeError>(Command {
+                goto,
+                ..Command::default()
+            })
+        });
+        graph.node("t", once("t", &["a"]));
+        graph.edge(START, "plan").join(["a", "b"], "t");
+    });
+    assert_eq!(twice, "a b b t a");
+    // While the deferred target waits: `a` once more. Then `b` alone.
+    let waits = ran(|graph| {
+        graph.node("t", once("t", &["b"])).defer();
+        graph.edge(START, "a").edge(START, "b").edge(START, "x");
+        graph.edge("x", "a").join(["a", "b"], "t");
+    });
+    assert_eq!(waits, "a b x a t b");
+}
