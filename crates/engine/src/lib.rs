@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod blocking;
 pub mod channel;
 pub mod checkpoint;
 pub mod command;

@@ -4,6 +4,7 @@
 
 mod abandon;
 mod answers;
+mod blocking;
 mod children;
 mod commands;
 mod contexts;

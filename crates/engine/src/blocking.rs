@@ -1,0 +1,193 @@
+//! Running graphs from programs without async.
+//!
+//! [`Runner`] has the methods of the [asynchronous one](crate::Runner), and each waits until its work is done. It may be
+//! called from anywhere, from inside a tokio runtime too: from a task, from `spawn_blocking`, from a node of another run.
+//!
+//! ```
+//! use tine_engine::channel::append;
+//! use tine_engine::node::from_fn;
+//! use tine_engine::{Graph, RunOptions, START, ThreadKey, TokioWorld, Update, blocking};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut graph = Graph::builder("greet");
+//! let said = graph.channel("said", append::<String>());
+//! graph.node("hello", from_fn(move |_| Ok(Update::new().write(&said, vec!["hello".to_owned()]))));
+//! graph.edge(START, "hello");
+//!
+//! let runner = blocking::Runner::new(graph.build()?, TokioWorld::new());
+//! let outcome = runner.invoke(&ThreadKey::local("t1"), Update::new(), RunOptions::default())?;
+//! assert_eq!(outcome.values["said"].to_canonical(), r#"["hello"]"#);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Which thread, which runtime
+//! Each call makes a runtime of its own: on the calling thread, or, if that thread belongs to a runtime already, on
+//! another one that the calling thread waits for. What a node spawned and did not await ends with the call.
+//!
+//! A thread that waits drives nothing else. Inside a current-thread runtime all other tasks stand still until the call
+//! returns, and inside a multi-thread one so does what the calling worker has to do next. So a run must not wait for
+//! anything that only the waiting thread would do, such as a message from a task beside the caller: nobody would send
+//! it. Async programs use the asynchronous [`Runner`](crate::Runner), or call this one from `spawn_blocking`.
+
+use crate::checkpoint::{Checkpointer, ThreadKey};
+use crate::command::Output;
+use crate::error::RunError;
+use crate::graph::Graph;
+use crate::run::{Input, Outcome, RunOptions, Snapshot};
+use crate::world::{Id, World};
+use std::future::Future;
+use std::sync::Arc;
+use std::{io, panic, thread};
+use tokio::runtime::{Builder, Handle};
+
+/// Runs a graph and waits: the [asynchronous runner](crate::Runner) for programs without async.
+///
+/// What each method does and when it fails, that one's method of the same name says; [`RunError::Runtime`] comes from
+/// here, if the system gives no thread or no timer. A call is stopped from another thread by [`RunOptions::cancel`].
+#[derive(Clone, Debug)]
+pub struct Runner {
+    runner: crate::Runner,
+}
+
+impl Runner {
+    /// A runner without a checkpointer. See [`Runner::new`](crate::Runner::new).
+    pub fn new(graph: Graph, world: impl World + 'static) -> Self {
+        crate::Runner::new(graph, world).into()
+    }
+
+    /// Stores threads. See [`Runner::with_checkpointer`](crate::Runner::with_checkpointer).
+    #[must_use]
+    pub fn with_checkpointer(self, checkpointer: Arc<dyn Checkpointer>) -> Self {
+        self.runner.with_checkpointer(checkpointer).into()
+    }
+
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        self.runner.graph()
+    }
+
+    /// The asynchronous runner: for what has no method here, together with [`block_on`].
+    #[must_use]
+    pub fn asynchronous(&self) -> &crate::Runner {
+        &self.runner
+    }
+
+    /// Runs the graph until it is done, asks, or stops. See [`Runner::invoke`](crate::Runner::invoke).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn invoke(
+        &self,
+        thread: &ThreadKey,
+        input: impl Into<Input>,
+        options: RunOptions,
+    ) -> Result<Outcome, RunError> {
+        wait(self.runner.invoke(thread, input.into(), options))
+    }
+
+    /// The newest state of a thread. See [`Runner::state`](crate::Runner::state).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn state(&self, thread: &ThreadKey) -> Result<Option<Snapshot>, RunError> {
+        wait(self.runner.state(thread))
+    }
+
+    /// The newest state, with those of child graphs. See
+    /// [`Runner::state_with_children`](crate::Runner::state_with_children).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn state_with_children(&self, thread: &ThreadKey) -> Result<Option<Snapshot>, RunError> {
+        wait(self.runner.state_with_children(thread))
+    }
+
+    /// The checkpoints of a thread, newest first. See [`Runner::history`](crate::Runner::history).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn history(
+        &self,
+        thread: &ThreadKey,
+        limit: Option<usize>,
+    ) -> Result<Vec<Snapshot>, RunError> {
+        wait(self.runner.history(thread, limit))
+    }
+
+    /// Updates a thread from outside. See [`Runner::update`](crate::Runner::update).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn update(
+        &self,
+        thread: &ThreadKey,
+        as_node: &str,
+        output: impl Into<Output>,
+    ) -> Result<Id, RunError> {
+        wait(self.runner.update(thread, as_node, output.into()))
+    }
+}
+
+impl From<crate::Runner> for Runner {
+    fn from(runner: crate::Runner) -> Self {
+        Self { runner }
+    }
+}
+
+impl crate::Runner {
+    /// This runner for callers that wait: the same graph, threads and world.
+    #[must_use]
+    pub fn blocking(&self) -> Runner {
+        self.clone().into()
+    }
+}
+
+fn wait<T: Send>(work: impl Future<Output = Result<T, RunError>> + Send) -> Result<T, RunError> {
+    block_on(work).unwrap_or_else(|error| {
+        Err(RunError::Runtime {
+            message: error.to_string(),
+        })
+    })
+}
+
+/// Waits for a future, on a runtime made for it, wherever it is called: for asking a checkpointer, and whatever else is
+/// asynchronous. The [module](self) says which thread does the work.
+///
+/// A panic of the future goes through to the caller.
+///
+/// ```
+/// use tine_engine::{Checkpointer, MemoryCheckpointer, blocking::block_on};
+///
+/// let threads = block_on(MemoryCheckpointer::new().threads("local"))??;
+/// assert!(threads.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If the system gives no thread or no timer; the future was not polled then.
+pub fn block_on<F>(future: F) -> io::Result<F::Output>
+where
+    F: Future<Output: Send> + Send,
+{
+    match Handle::try_current() {
+        Err(outside) if outside.is_missing_context() => block_here(future),
+        // A thread that belongs to a runtime may not block on another one.
+        _ => thread::scope(|scope| {
+            let thread = thread::Builder::new().name("tine-blocking".to_owned());
+            let worker = thread.spawn_scoped(scope, || block_here(future))?;
+            worker
+                .join()
+                .unwrap_or_else(|panic| panic::resume_unwind(panic))
+        }),
+    }
+}
+
+fn block_here<F: Future>(future: F) -> io::Result<F::Output> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let output = runtime.block_on(future);
+    // Blocking work that nobody waits for any more must not hold up the result.
+    runtime.shutdown_background();
+    Ok(output)
+}
