@@ -10,6 +10,7 @@ mod help;
 mod inspect;
 mod json;
 mod main_job;
+mod not_implemented;
 mod readme;
 mod stopping;
 mod transcript;

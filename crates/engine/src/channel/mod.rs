@@ -89,13 +89,35 @@ pub enum Keep {
     Untracked,
 }
 
-/// A check of every write to a channel, for example against a JSON Schema.
+/// A check of every write to a channel, for example against a JSON Schema. Closures are checks.
+///
+/// ```
+/// use tine_engine::channel::last;
+/// use tine_engine::{Graph, Value};
+///
+/// let mut graph = Graph::builder("rate");
+/// let positive = |write: &Value| match write.as_i64() {
+///     Some(1..) => Ok(()),
+///     _ => Err("must be above zero".to_owned()),
+/// };
+/// graph.channel("rate", last::<i64>().check(positive));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not check writes",
+    note = "closures `|write: &Value| -> Result<(), String>` do; or implement `tine_engine::Check`"
+)]
 pub trait Check: Send + Sync {
     /// Says what is wrong with a write.
     ///
     /// # Errors
     /// The reason, without the channel's name.
     fn check(&self, write: &Value) -> Result<(), String>;
+}
+
+impl<F: Fn(&Value) -> Result<(), String> + Send + Sync> Check for F {
+    fn check(&self, write: &Value) -> Result<(), String> {
+        self(write)
+    }
 }
 
 /// The definition of one channel.

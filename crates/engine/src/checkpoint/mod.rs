@@ -298,6 +298,10 @@ pub trait Checkpointer: Send + Sync {
 
 /// The one writer of a thread. Dropping it lets the thread go.
 #[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not write to a thread",
+    note = "a `Checkpointer` gives its own writer from `open`: implement `tine_engine::checkpoint::ThreadWriter` for it"
+)]
 pub trait ThreadWriter: Send + Sync {
     /// Stores a checkpoint and makes it the newest of its namespace. In the same commit the finished writes recorded
     /// at its parent ([`RecordKind::Done`]) may go; all other records stay.
