@@ -6,6 +6,7 @@ mod clarification;
 mod command;
 mod corpus;
 mod desk;
+mod examples;
 mod help;
 mod inspect;
 mod json;
