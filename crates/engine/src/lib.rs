@@ -15,6 +15,7 @@ pub mod policy;
 pub mod run;
 pub mod state;
 mod step;
+#[doc(hidden)] // for the other crates of the workspace; nothing of it is promised
 pub mod text;
 pub mod value;
 pub mod world;

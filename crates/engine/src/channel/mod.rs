@@ -23,6 +23,31 @@ use std::sync::Arc;
 ///
 /// A reducer gets one write at a time, in task order, and changes the value through [`Fold`], which records
 /// each change for the checkpoint. Loading a checkpoint replays the records and never calls a reducer.
+///
+/// ```
+/// use tine_engine::channel::{Fold, ReduceError, custom};
+/// use tine_engine::{Graph, Reducer, Value};
+///
+/// /// Keeps the first write.
+/// #[derive(Debug)]
+/// struct First;
+///
+/// impl Reducer for First {
+///     fn name(&self) -> &str {
+///         "first"
+///     }
+///
+///     fn fold(&self, channel: &mut Fold<'_>, write: &Value) -> Result<(), ReduceError> {
+///         if channel.value().is_none() {
+///             channel.set(write.clone());
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let mut graph = Graph::builder("race");
+/// graph.channel("winner", custom::<String>(First));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reducer",
     note = "implement `tine_engine::Reducer`, or use one of `last()`, `append()`, `merge()`, ..."

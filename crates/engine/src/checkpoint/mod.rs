@@ -245,7 +245,8 @@ impl Scope {
 ///
 /// The engine ships [`MemoryCheckpointer`]; `tine-stores` has durable ones. What an implementation must keep: a
 /// checkpoint never changes once written, records are durable when [`ThreadWriter::record`] returns, and a thread has
-/// one writer at a time.
+/// one writer at a time. [`Checkpoint::advanced`] and [`RecordOp::apply_all`] do what every store has to do when it
+/// loads; `examples/json_files` in the repository is a small store that works.
 #[async_trait]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can not store threads",
