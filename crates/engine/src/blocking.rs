@@ -22,13 +22,13 @@
 //! ```
 //!
 //! # Which thread, which runtime
-//! Each call makes a runtime of its own: on the calling thread, or, if that thread belongs to a runtime already, on
-//! another one that the calling thread waits for. What a node spawned and did not await ends with the call.
+//! Each call makes a runtime of its own, on the calling thread or on another one that the calling thread waits for.
+//! What a node spawned and did not await ends with the call.
 //!
-//! A thread that waits drives nothing else. Inside a current-thread runtime all other tasks stand still until the call
-//! returns, and inside a multi-thread one so does what the calling worker has to do next. So a run must not wait for
-//! anything that only the waiting thread would do, such as a message from a task beside the caller: nobody would send
-//! it. Async programs use the asynchronous [`Runner`](crate::Runner), or call this one from `spawn_blocking`.
+//! A worker of a multi-thread runtime hands its other tasks to the runtime's next thread while it waits. A current-thread
+//! runtime has no other: all its tasks stand still until the call returns, and so they do in a `LocalSet`. A run that is
+//! called there must not wait for one of them, such as for a message that a task beside the caller is to send: it would
+//! wait forever. Such programs use the asynchronous [`Runner`](crate::Runner), or call this one from `spawn_blocking`.
 
 use crate::checkpoint::{Checkpointer, ThreadKey};
 use crate::command::Output;
@@ -37,9 +37,11 @@ use crate::graph::Graph;
 use crate::run::{Input, Outcome, RunOptions, Snapshot};
 use crate::world::{Id, World};
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::{io, panic, thread};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, RuntimeFlavor, worker_index};
+use tokio::task::block_in_place;
 
 /// Runs a graph and waits: the [asynchronous runner](crate::Runner) for programs without async.
 ///
@@ -173,15 +175,44 @@ where
 {
     match Handle::try_current() {
         Err(outside) if outside.is_missing_context() => block_here(future),
-        // A thread that belongs to a runtime may not block on another one.
-        _ => thread::scope(|scope| {
-            let thread = thread::Builder::new().name("tine-blocking".to_owned());
-            let worker = thread.spawn_scoped(scope, || block_here(future))?;
-            worker
-                .join()
-                .unwrap_or_else(|panic| panic::resume_unwind(panic))
-        }),
+        Ok(inside) if is_worker(&inside) => block_in_worker(future),
+        _ => block_beside(future),
     }
+}
+
+/// Whether this thread is a worker of a multi-thread runtime.
+fn is_worker(runtime: &Handle) -> bool {
+    runtime.runtime_flavor() == RuntimeFlavor::MultiThread && worker_index().is_some()
+}
+
+/// Waits on a worker of a multi-thread runtime, and lets another thread do what the worker has still to do.
+fn block_in_worker<F>(future: F) -> io::Result<F::Output>
+where
+    F: Future<Output: Send> + Send,
+{
+    let mut future = Some(future);
+    let result = panic::catch_unwind(AssertUnwindSafe(|| {
+        block_in_place(|| future.take().map(block_here))
+    }));
+    match (result, future) {
+        (Ok(output), _) => output.expect("the future is there until it is taken"),
+        // It had not begun: the thread is of a current-thread runtime, and only entered the other one.
+        (Err(_), Some(future)) => block_beside(future),
+        (Err(panic), None) => panic::resume_unwind(panic),
+    }
+}
+
+/// Waits for another thread: one that belongs to a runtime may not block on a second.
+fn block_beside<F>(future: F) -> io::Result<F::Output>
+where
+    F: Future<Output: Send> + Send,
+{
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("tine-blocking".to_owned());
+        let worker = thread.spawn_scoped(scope, || block_here(future))?;
+        let joined = worker.join();
+        joined.unwrap_or_else(|panic| panic::resume_unwind(panic))
+    })
 }
 
 fn block_here<F: Future>(future: F) -> io::Result<F::Output> {

@@ -118,6 +118,61 @@ fn a_blocking_call_works_wherever_it_is_made() {
     }
 }
 
+#[test]
+fn a_thread_that_entered_another_runtime_than_its_own_may_call() {
+    check("a multi-thread one, from a current-thread one", |program| {
+        let other = many();
+        one().block_on(async {
+            let _entered = other.enter();
+            program()
+        })
+    });
+    check("a current-thread one, from a multi-thread one", |program| {
+        let other = one();
+        let handle = other.handle().clone();
+        many().block_on(async {
+            tokio::spawn(async move {
+                let _entered = handle.enter();
+                program()
+            })
+            .await
+            .unwrap()
+        })
+    });
+}
+
+#[test]
+fn a_worker_that_waits_leaves_its_other_tasks_to_the_runtime() {
+    let outcome = many().block_on(async {
+        let call = tokio::spawn(async {
+            let (send, sent) = tokio::sync::oneshot::channel();
+            let sent = Arc::new(tokio::sync::Mutex::new(sent));
+            let mut graph = Graph::builder("listen");
+            let heard = graph.channel("heard", last::<String>());
+            let listen = move |_: NodeCx| {
+                let (heard, sent) = (heard.clone(), sent.clone());
+                async move {
+                    let text: &str = (&mut *sent.lock().await).await?;
+                    Ok(Update::new().write(&heard, text.to_owned()))
+                }
+            };
+            // Nobody waits that long, unless nobody speaks.
+            graph
+                .node("listen", listen)
+                .timeout(Duration::from_secs(60));
+            graph.edge(START, "listen");
+            // The one worker would do this next.
+            tokio::spawn(async move { send.send("from beside") });
+            let runner = blocking::Runner::new(graph.build().unwrap(), TokioWorld::new());
+            runner.invoke(&thread(), Update::new(), RunOptions::default())
+        });
+        call.await.unwrap()
+    });
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.exit.error(), None);
+    assert_eq!(outcome.values["heard"].as_str(), Some("from beside"));
+}
+
 /// Runs `work` in the node of a run, and gives what it says.
 fn in_a_node(
     runner: impl Fn(Graph) -> blocking::Runner,
@@ -192,13 +247,19 @@ fn a_runner_and_its_blocking_side_share_their_threads() {
 
 #[test]
 fn a_panic_goes_through_to_the_caller() {
-    let call = || {
+    fn call() -> Option<&'static str> {
         let panics = AssertUnwindSafe(|| block_on(async { panic!("of the future") }));
         let payload = catch_unwind(panics).map(|output: std::io::Result<()>| output.unwrap());
         payload.unwrap_err().downcast_ref::<&str>().copied()
-    };
-    assert_eq!(call(), Some("of the future"));
-    assert_eq!(one().block_on(async { call() }), Some("of the future"));
+    }
+    let in_a_task = async { tokio::spawn(async { call() }).await.unwrap() };
+    for told in [
+        call(),
+        one().block_on(async { call() }),
+        many().block_on(in_a_task),
+    ] {
+        assert_eq!(told, Some("of the future"));
+    }
 }
 
 #[test]
