@@ -1,4 +1,4 @@
-//! What users implement: nodes and routers.
+//! Nodes and routers: the work that a graph is made of.
 
 use crate::command::{Output, Target, Update};
 use crate::cx::NodeCx;

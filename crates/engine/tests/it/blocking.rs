@@ -1,7 +1,9 @@
 //! The blocking runner, called from every kind of place.
 
 use crate::scene::thread;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tine_engine::blocking::{self, block_on};
@@ -68,6 +70,39 @@ fn program(world: impl World + 'static) -> String {
 }
 
 const SEEN: &str = r#"interrupted at ask, done with "Ada", 42 then ask, steps [3, 2, 1]"#;
+
+/// The methods of `Runner` in the files of a folder whose signature begins with `prefix`.
+fn methods(folder: &Path, prefix: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).unwrap();
+        let blocks = text.split("\nimpl Runner {\n").skip(1);
+        let blocks = blocks.filter_map(|rest| rest.split("\n}\n").next());
+        let names = blocks.flat_map(str::lines).filter_map(|line| {
+            let signature = line.trim_start().strip_prefix(prefix)?;
+            Some(signature.split(['(', '<']).next()?.to_owned())
+        });
+        found.extend(names);
+    }
+    found
+}
+
+#[test]
+fn every_method_of_the_runner_that_is_awaited_has_one_that_waits() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let awaited = methods(&source.join("run"), "pub async fn ");
+    assert!(awaited.contains("invoke"), "{awaited:?}");
+    let waits = methods(&source, "pub fn ");
+    let missing: Vec<_> = awaited.difference(&waits).collect();
+    assert!(
+        missing.is_empty(),
+        "give `blocking::Runner` a line for each of {missing:?}"
+    );
+}
 
 /// Runs the program in a place, in the real world and in a simulated one.
 fn check(place: &str, call: impl Fn(fn() -> String) -> String) {
