@@ -105,6 +105,12 @@ async fn checkpoints_load_as_they_were_stored(store: &dyn Checkpointer) {
     stored.joins = BTreeMap::from([("j".into(), vec!["a".into(), "b".into()])]);
     stored.deferred = vec!["d".into()];
     stored.ran = vec!["r".into(), "s".into()];
+    stored.records = ["first", "second"]
+        .map(|task| Record {
+            task: task.into(),
+            kind: RecordKind::Paused,
+        })
+        .into();
     let expected = Checkpoint::advanced(BTreeMap::new(), stored.clone()).unwrap();
     writer.advance(&scope.namespace, stored).await.unwrap();
     for id in [None, Some(Id(1))] {
