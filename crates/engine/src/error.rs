@@ -193,6 +193,22 @@ pub enum RunError {
         /// How long it may take.
         millis: u64,
     },
+    /// A node's attempt showed no progress for longer than it may.
+    #[error("node `{}` showed no progress for {millis} ms, which is its idle timeout", location.node)]
+    IdleTimeout {
+        /// Where.
+        location: Location,
+        /// How long it may show none.
+        millis: u64,
+    },
+    /// A task was not finished when the time of its step was over.
+    #[error("node `{}` was not finished after {millis} ms, which is the time limit of a step", location.node)]
+    StepTimeout {
+        /// Where.
+        location: Location,
+        /// How long the step may take.
+        millis: u64,
+    },
     /// A node or a router went to a node that does not exist.
     #[error("node `{}` goes to `{target}`, and graph `{}` has no such node", location.node, location.graph)]
     UnknownNode {
@@ -347,7 +363,9 @@ impl RunError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Node { class, .. } => *class,
-            Self::NodeTimeout { .. } => ErrorClass::Timeout,
+            Self::NodeTimeout { .. } | Self::IdleTimeout { .. } | Self::StepTimeout { .. } => {
+                ErrorClass::Timeout
+            }
             Self::StepLimit { .. } | Self::VisitLimit { .. } => ErrorClass::StepLimit,
             Self::Cancelled => ErrorClass::Canceled,
             _ => ErrorClass::Internal,
@@ -387,6 +405,8 @@ impl RunError {
     pub fn node(&self) -> Option<&Arc<str>> {
         let (Self::Node { location, .. }
         | Self::NodeTimeout { location, .. }
+        | Self::IdleTimeout { location, .. }
+        | Self::StepTimeout { location, .. }
         | Self::UnknownNode { location, .. }
         | Self::UnmappedRoute { location, .. }
         | Self::ConcurrentUpdate { location, .. }
@@ -512,6 +532,52 @@ pub enum StoreError {
         /// What it said.
         message: String,
     },
+}
+
+/// The failure that an error handler handles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HandledError {
+    node: Arc<str>,
+    error: RunError,
+}
+
+impl HandledError {
+    pub(crate) fn new(node: Arc<str>, error: RunError) -> Self {
+        Self { node, error }
+    }
+
+    /// The path of the node that failed: names from the root graph down, joined with `/`.
+    #[must_use]
+    pub fn node(&self) -> &Arc<str> {
+        &self.node
+    }
+
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.error.class()
+    }
+
+    /// What the node said, without its name.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match &self.error {
+            RunError::Node { message, .. } => message.clone(),
+            error => error.to_string(),
+        }
+    }
+
+    /// The error.
+    #[must_use]
+    pub fn error(&self) -> &RunError {
+        &self.error
+    }
+
+    /// The error as data: its `code`, and what belongs to that.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        Value::from(&self.error)
+    }
 }
 
 /// What a panic carried, as text.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod cache;
 pub mod channel;
 pub mod checkpoint;
 pub mod command;
@@ -18,15 +19,16 @@ pub mod text;
 pub mod value;
 pub mod world;
 
+pub use cache::{CachePolicy, MemoryNodeCache, NodeCache};
 pub use channel::{Channel, ChannelSpec, Check, Keep, Reducer};
 pub use checkpoint::{Checkpoint, Checkpointer, MemoryCheckpointer, ThreadKey};
 pub use command::{
     ClientCommand, Command, Dispatch, END, GraphScope, Op, Output, START, Target, Update, Write,
 };
 pub use cx::NodeCx;
-pub use error::{ErrorClass, NodeError, RunError, StoreError};
+pub use error::{ErrorClass, HandledError, NodeError, RunError, StoreError};
 pub use event::{Event, EventKind, Listener};
-pub use graph::{Breakpoints, BuildError, Graph, GraphBuilder};
+pub use graph::{Breakpoints, BuildError, ErrorHandler, Graph, GraphBuilder, NodeDefaults};
 pub use interrupt::{Interrupt, InterruptId, Resume};
 pub use message::Message;
 pub use node::{Node, Router, Targets};

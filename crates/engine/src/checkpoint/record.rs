@@ -34,6 +34,9 @@ pub enum RecordKind {
     },
     /// The last attempt failed.
     Failed(RunError),
+    /// The node failed and was not tried again, and its error handler began: the handler runs when the task goes on, and
+    /// not the node.
+    Caught(RunError),
     /// The task asked.
     Asked {
         /// Which of its questions.
@@ -122,6 +125,7 @@ impl Record {
         let name = match &self.kind {
             RecordKind::Done { .. } => "done".to_owned(),
             RecordKind::Failed(_) => "failed".to_owned(),
+            RecordKind::Caught(_) => "caught".to_owned(),
             RecordKind::Asked { slot, .. } => slot.name("asked"),
             RecordKind::Answered { slot, .. } => slot.name("answered"),
             RecordKind::Call(call) => format!("call/{}", call.key),

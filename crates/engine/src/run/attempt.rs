@@ -1,34 +1,113 @@
 //! Running one task: attempts, timeouts, retries, and the routers that belong to it.
 
+use super::bound::bounded;
+use super::cached::{Lookup, keep, look_up, writes_of};
 use super::ends::TaskEnd;
 use super::task::TaskCx;
+use crate::cache::{CacheKey, CachePolicy};
+use crate::checkpoint::{Record, RecordKind, RecordOp};
 use crate::command::{Command, Output, Update};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError, panic_text};
 use crate::event::EventKind;
-use crate::graph::{Branch, Exits};
+use crate::graph::{Branch, Exits, HandlerDef, Patience};
+use crate::node::Node;
+use crate::policy::RetryPolicy;
 use crate::state::Overlay;
 use crate::step::{Done, TaskKind, resolve_label, resolve_output, resolve_target};
 use futures_util::FutureExt;
-use futures_util::future::{Either, select};
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Runs a task to its end, attempts and all.
+/// What the attempts of a task run.
+enum Work<'a> {
+    Task {
+        kind: &'a TaskKind,
+        /// What the result is to be kept by.
+        kept: Option<(&'a CachePolicy, CacheKey)>,
+    },
+    Handler(&'a HandlerDef),
+}
+
+/// Runs a task to its end: attempts, cache, error handler and all.
 pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
     let run = &task.run;
-    let def = task.node.map(|node| run.graph.node(node));
+    let Some(node) = task.node else {
+        let work = Work::Task { kind, kept: None };
+        return attempts(&task, &work, &NO_PATIENCE).await;
+    };
+    let def = run.graph.node(node);
+    if let (Some(handler), Some(error)) = (&def.handler, task.caught()) {
+        return Box::pin(handle(&task, handler, error)).await;
+    }
+    let kept = match &def.cache {
+        None => None,
+        Some(policy) => match Box::pin(cached(&task, policy)).await {
+            Ok(Lookup::Known(done)) => {
+                task.note_cached();
+                return TaskEnd::Done(done);
+            }
+            Ok(Lookup::Unknown(key)) => Some((policy, key)),
+            Ok(Lookup::Off) => None,
+            Err(error) => return TaskEnd::Failed(run_error(&task, error)),
+        },
+    };
+    let end = attempts(&task, &Work::Task { kind, kept }, &def.patience).await;
+    match (end, &def.handler) {
+        (TaskEnd::Failed(error), Some(handler)) if is_for_handlers(&error) => {
+            Box::pin(catch(&task, handler, &error)).await
+        }
+        (end, _) => end,
+    }
+}
+
+/// The start of a run is tried once, and takes as long as it takes.
+static NO_PATIENCE: Patience = Patience {
+    retry: Vec::new(),
+    timeout: None,
+    idle_timeout: None,
+};
+
+/// Looks a task up in the cache. A key function may panic.
+async fn cached(task: &Arc<TaskCx>, policy: &CachePolicy) -> Result<Lookup, NodeError> {
+    let cx = NodeCx::new(task.clone(), 1);
+    AssertUnwindSafe(look_up(&cx, policy))
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|payload| Err(panicked(&*payload)))
+}
+
+/// Whether an error is one that a handler is for: not what stops the whole run.
+fn is_for_handlers(error: &RunError) -> bool {
+    error.class() != ErrorClass::Canceled && !matches!(error, RunError::Store(_))
+}
+
+/// Hands an error to the handler of its task: first for good, so that going on after a crash does not run the node again.
+async fn catch(task: &Arc<TaskCx>, handler: &HandlerDef, error: &RunError) -> TaskEnd {
+    let caught = RecordOp::Put(Record {
+        task: task.path.clone(),
+        kind: RecordKind::Caught(error.clone()),
+    });
+    match task.run.record(task.info.checkpoint, vec![caught]).await {
+        Ok(()) => handle(task, handler, error).await,
+        Err(error) => TaskEnd::Failed(RunError::Store(error)),
+    }
+}
+
+/// Runs the handler of a task that failed.
+async fn handle(task: &Arc<TaskCx>, handler: &HandlerDef, error: &RunError) -> TaskEnd {
+    let cx = task.handler(error);
+    attempts(&cx, &Work::Handler(handler), &handler.handler.patience).await
+}
+
+/// Makes attempts until one ends well, or none is left.
+async fn attempts(task: &Arc<TaskCx>, work: &Work<'_>, patience: &Patience) -> TaskEnd {
+    let run = &task.run;
     let mut number = 0;
     loop {
         number += 1;
-        let cx = NodeCx {
-            task: task.clone(),
-            overlay: None,
-            attempt: number,
-            call: None,
-        };
+        let cx = NodeCx::new(task.clone(), number);
         if !task.is_start() {
             run.emit(task.info.step, || EventKind::TaskStarted {
                 node: task.node_name().clone(),
@@ -36,18 +115,20 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
                 attempt: number,
             });
         }
-        let attempt = AssertUnwindSafe(one_attempt(&cx, kind)).catch_unwind();
-        let result = match def.and_then(|def| def.timeout) {
-            None => attempt.await,
-            Some(limit) => match select(pin!(attempt), run.world.sleep(limit)).await {
-                Either::Left((result, _)) => result,
-                Either::Right(_) => Ok(Err(timeout(&task, limit))),
-            },
+        let attempt = AssertUnwindSafe(one_attempt(&cx, work)).catch_unwind();
+        let result = match patience {
+            Patience {
+                timeout: None,
+                idle_timeout: None,
+                ..
+            } => Ok(attempt.await),
+            patience => bounded(task, patience, attempt).await,
         };
+        task.end_attempt(number);
         let error = match result {
-            Ok(Ok(done)) => return TaskEnd::Done(done),
-            Ok(Err(error)) => error,
-            Err(payload) => NodeError::new(ErrorClass::Internal, panic_text(&*payload)),
+            Ok(Ok(Ok(done))) => return TaskEnd::Done(done),
+            Ok(Ok(Err(error))) | Err(error) => error,
+            Ok(Err(payload)) => panicked(&*payload),
         };
         let asked = task.take_asked(number);
         if error.is_interrupt() && !asked.is_empty() {
@@ -60,9 +141,7 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
             NodeErrorKind::ToParent(_) => NodeError::from_kind(NodeErrorKind::NoParent),
             kind => NodeError::from_kind(kind),
         };
-        let policy = def.and_then(|def| def.retry.as_ref());
-        let delay =
-            policy.and_then(|policy| policy.delay(number, error.class(), || run.world.random()));
+        let delay = delay(&patience.retry, number, &error, || run.world.random());
         run.emit(task.info.step, || EventKind::TaskFailed {
             node: task.node_name().clone(),
             task: task.path.clone(),
@@ -71,23 +150,34 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
         });
         match delay {
             Some(delay) => run.world.sleep(delay).await,
-            None => return TaskEnd::Failed(run_error(&task, error)),
+            None => return TaskEnd::Failed(run_error(task, error)),
         }
     }
 }
 
-fn timeout(task: &TaskCx, limit: Duration) -> NodeError {
-    let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-    NodeError::from_kind(NodeErrorKind::Run(Box::new(RunError::NodeTimeout {
-        location: task.location(),
-        millis,
-    })))
+/// How long to wait before another attempt, as the first policy for the error says; `None` if there is none.
+fn delay(
+    policies: &[RetryPolicy],
+    attempt: u32,
+    error: &NodeError,
+    random: impl FnOnce() -> u64,
+) -> Option<Duration> {
+    let class = error.class();
+    let policy = policies.iter().find(|policy| policy.on.contains(&class))?;
+    policy.delay(attempt, class, random)
 }
 
-async fn one_attempt(cx: &NodeCx, kind: &TaskKind) -> Result<Done, NodeError> {
+fn panicked(payload: &(dyn std::any::Any + Send)) -> NodeError {
+    NodeError::new(ErrorClass::Internal, panic_text(payload))
+}
+
+async fn one_attempt(cx: &NodeCx, work: &Work<'_>) -> Result<Done, NodeError> {
     let run = cx.run_cx();
-    let (output, exits) = match kind {
-        TaskKind::Start { writes, goto } => {
+    match work {
+        Work::Task {
+            kind: TaskKind::Start { writes, goto },
+            ..
+        } => {
             let update = writes.iter().cloned().fold(Update::new(), |update, write| {
                 update.with(write.channel, write.write)
             });
@@ -100,40 +190,51 @@ async fn one_attempt(cx: &NodeCx, kind: &TaskKind) -> Result<Done, NodeError> {
                 goto: goto.clone(),
                 ..Command::default()
             };
-            (
-                Output {
-                    update,
-                    commands: vec![command],
-                },
-                entry,
-            )
-        }
-        TaskKind::Node { node, .. } => {
-            let def = run.graph.node(*node);
-            let output = match def.node.run(cx.clone()).await.map_err(NodeError::into_kind) {
-                Ok(output) => output,
-                // What a child graph sends up is as if this node had returned it.
-                Err(NodeErrorKind::FromChild(commands)) => Output {
-                    update: Update::new(),
-                    commands: commands.into_iter().map(Command::here).collect(),
-                },
-                Err(kind) => return Err(NodeError::from_kind(kind)),
+            let output = Output {
+                update,
+                commands: vec![command],
             };
-            (output, &def.exits)
+            finish(cx, entry, output).await
         }
-    };
-    finish(cx, exits, output).await
+        Work::Task {
+            kind: TaskKind::Node { node, .. },
+            kept,
+        } => {
+            let def = run.graph.node(*node);
+            let output = output_of(&*def.node, cx).await?;
+            match kept {
+                None => finish(cx, &def.exits, output).await,
+                Some((policy, key)) => {
+                    let writes = writes_of(&output);
+                    let done = finish(cx, &def.exits, output).await?;
+                    Box::pin(keep(cx, policy, key, writes, &done)).await?;
+                    Ok(done)
+                }
+            }
+        }
+        Work::Handler(handler) => {
+            let output = output_of(&*handler.handler.node, cx).await?;
+            finish(cx, &handler.exits, output).await
+        }
+    }
+}
+
+async fn output_of(node: &dyn Node, cx: &NodeCx) -> Result<Output, NodeError> {
+    match node.run(cx.clone()).await.map_err(NodeError::into_kind) {
+        Ok(output) => Ok(output),
+        // What a child graph sends up is as if this node had returned it.
+        Err(NodeErrorKind::FromChild(commands)) => Ok(Output {
+            update: Update::new(),
+            commands: commands.into_iter().map(Command::here).collect(),
+        }),
+        Err(kind) => Err(NodeError::from_kind(kind)),
+    }
 }
 
 /// What becomes of an output: its names resolved, its routers asked.
 async fn finish(cx: &NodeCx, exits: &Exits, output: Output) -> Result<Done, NodeError> {
     let run = cx.run_cx();
-    let mut ordinal = 0_u32;
-    let mut new_id = || {
-        ordinal += 1;
-        format!("{:032x}", cx.task.hash(&["message", &ordinal.to_string()])).into()
-    };
-    let (mut done, routed) = resolve_output(&run.graph, exits, output, &mut new_id)?;
+    let (mut done, routed) = resolve_output(&run.graph, exits, output, &mut cx.message_ids())?;
     let defaults = if routed {
         &[]
     } else {
@@ -156,16 +257,11 @@ pub(super) async fn finish_as(
         TaskKind::Start { .. } => &graph.0.entry,
         TaskKind::Node { node, .. } => &graph.node(*node).exits,
     };
-    let cx = NodeCx {
-        task: task.clone(),
-        overlay: None,
-        attempt: 1,
-        call: None,
-    };
+    let cx = NodeCx::new(task.clone(), 1);
     let finished = AssertUnwindSafe(finish(&cx, exits, output)).catch_unwind();
     finished
         .await
-        .unwrap_or_else(|payload| Err(NodeError::new(ErrorClass::Internal, panic_text(&*payload))))
+        .unwrap_or_else(|payload| Err(panicked(&*payload)))
         .map_err(|error| run_error(&task, error))
 }
 

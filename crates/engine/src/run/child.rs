@@ -62,12 +62,14 @@ impl NodeCx {
                 ),
             }));
         }
+        self.check_attempt()?;
         let run = self.run_cx();
         let place = self.child_place(name, memory);
         let runner = Runner {
             graph: graph.clone(),
             checkpointer: run.checkpointer.clone(),
             world: run.world.clone(),
+            cache: run.cache.clone(),
         };
         let writer = run
             .writer()

@@ -1,5 +1,6 @@
 //! What the tasks of an invocation share.
 
+use crate::cache::NodeCache;
 use crate::checkpoint::{Checkpointer, RecordOp, ThreadKey, ThreadWriter};
 use crate::command::START;
 use crate::error::{Location, StoreError};
@@ -25,6 +26,7 @@ pub(crate) struct RunCx {
     /// Whom checkpoints and records go to. Weak, so that a context that outlives its run neither holds the thread nor
     /// writes to it.
     pub(crate) writer: Option<Weak<dyn ThreadWriter>>,
+    pub(crate) cache: Option<Arc<dyn NodeCache>>,
     pub(crate) step_limit: u64,
     pub(crate) max_parallel: usize,
     pub(crate) start_name: Arc<str>,

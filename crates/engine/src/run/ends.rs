@@ -43,10 +43,14 @@ pub(super) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<Record
             kind,
         })
     };
+    let asker = cx.asker();
     let dropped = |asked: &[Asked]| -> Vec<RecordOp> {
-        let slots = cx.dropped_questions(asked);
-        slots
-            .map(|slot| RecordOp::Remove(RecordKey::asked(&cx.path, slot)))
+        // Those of the node too, once its handler runs: nobody will ask them again.
+        let node = (!std::ptr::eq(asker, cx)).then(|| cx.dropped_questions(&[]));
+        let node = node.into_iter().flatten().map(|slot| (&cx.path, slot));
+        let own = asker.dropped_questions(asked);
+        node.chain(own.map(|slot| (&asker.path, slot)))
+            .map(|(path, slot)| RecordOp::Remove(RecordKey::asked(path, slot)))
             .collect()
     };
     match end {
@@ -59,9 +63,12 @@ pub(super) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<Record
             let mut ops = dropped(asked);
             ops.push(RecordOp::Remove(RecordKey::failed(&cx.path)));
             ops.extend(asked.iter().map(|asked| {
-                put(RecordKind::Asked {
-                    slot: asked.slot.clone(),
-                    interrupt: asked.interrupt.clone(),
+                RecordOp::Put(Record {
+                    task: asker.path.clone(),
+                    kind: RecordKind::Asked {
+                        slot: asked.slot.clone(),
+                        interrupt: asked.interrupt.clone(),
+                    },
                 })
             }));
             ops
@@ -72,7 +79,7 @@ pub(super) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<Record
     }
 }
 
-fn done_record(run: &RunCx, done: &Done) -> RecordKind {
+pub(super) fn done_record(run: &RunCx, done: &Done) -> RecordKind {
     let nodes = done
         .nodes
         .iter()

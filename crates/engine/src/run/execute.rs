@@ -164,10 +164,10 @@ impl Calls {
 
 fn announce(run: &RunCx, cx: &TaskCx, end: &TaskEnd) {
     match end {
-        TaskEnd::Done(done) => announce_done(run, cx, done, false),
+        TaskEnd::Done(done) => announce_done(run, cx, done, cx.came_from_cache()),
         TaskEnd::Asked(asked) => run.emit(cx.info.step, || EventKind::TaskInterrupted {
-            node: cx.node_name().clone(),
-            task: cx.path.clone(),
+            node: cx.asker().node_name().clone(),
+            task: cx.asker().path.clone(),
             interrupts: asked.iter().map(|asked| asked.interrupt.clone()).collect(),
         }),
         // Said when the attempt failed.
@@ -180,11 +180,14 @@ pub(crate) fn announce_done(run: &RunCx, cx: &TaskCx, done: &Done, cached: bool)
     if cx.is_start() {
         return;
     }
-    run.emit(cx.info.step, || EventKind::TaskFinished {
-        node: cx.node_name().clone(),
-        task: cx.path.clone(),
-        writes: channel_writes(run, done),
-        cached,
+    run.emit(cx.info.step, || {
+        let (node, task) = cx.finisher();
+        EventKind::TaskFinished {
+            node,
+            task,
+            writes: channel_writes(run, done),
+            cached,
+        }
     });
 }
 

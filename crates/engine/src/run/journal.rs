@@ -222,6 +222,7 @@ impl NodeCx {
     }
 
     async fn record_calls(&self, calls: Vec<CallRecord>) -> Result<(), NodeError> {
+        self.check_attempt()?;
         let task = &self.task;
         let put = |call: &CallRecord| {
             RecordOp::Put(Record {

@@ -2,6 +2,8 @@
 
 mod answers;
 mod attempt;
+mod bound;
+mod cached;
 mod child;
 mod command;
 pub(crate) mod context;
@@ -12,6 +14,7 @@ mod journal;
 mod open;
 mod options;
 mod steps;
+mod stored;
 pub(crate) mod task;
 mod update;
 
@@ -20,6 +23,7 @@ pub use inspect::{Pending, Snapshot};
 pub use journal::{Call, Effects};
 pub use options::{Exit, Input, InputPolicy, Outcome, RunOptions};
 
+use crate::cache::NodeCache;
 use crate::checkpoint::{Checkpointer, Scope, ThreadKey};
 use crate::error::RunError;
 use crate::graph::Graph;
@@ -33,6 +37,7 @@ pub struct Runner {
     pub(crate) graph: Graph,
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
     pub(crate) world: Arc<dyn World>,
+    pub(crate) cache: Option<Arc<dyn NodeCache>>,
 }
 
 impl Runner {
@@ -43,6 +48,7 @@ impl Runner {
             graph,
             checkpointer: None,
             world: Arc::new(world),
+            cache: None,
         }
     }
 
@@ -50,6 +56,14 @@ impl Runner {
     #[must_use]
     pub fn with_checkpointer(mut self, checkpointer: Arc<dyn Checkpointer>) -> Self {
         self.checkpointer = Some(checkpointer);
+        self
+    }
+
+    /// Keeps the results of nodes that have a cache policy, those of child graphs included. Without a cache they just
+    /// run. The cache may be shared by runners whose graphs have different names.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Arc<dyn NodeCache>) -> Self {
+        self.cache = Some(cache);
         self
     }
 

@@ -74,6 +74,7 @@ pub(super) async fn invoke(
         cancel: options.cancel,
         checkpointer: runner.checkpointer.clone(),
         writer: writer.as_ref().map(Arc::downgrade),
+        cache: runner.cache.clone(),
         step_limit: options.step_limit,
         max_parallel: options.max_parallel,
         start_name: start_name(),
@@ -195,12 +196,8 @@ async fn abandon_open(session: &mut Session) -> Result<(), RunError> {
     for task in plan(&graph, &session.thread)? {
         let recorded = Recorded::of(&session.records, &task.path);
         let Some(node) = task.node() else { continue };
-        let cx = NodeCx {
-            task: Arc::new(TaskCx::new(&session.run, &view, info, &task, recorded)),
-            overlay: None,
-            attempt: 1,
-            call: None,
-        };
+        let task = TaskCx::new(&session.run, &view, info, &task, recorded);
+        let cx = NodeCx::new(Arc::new(task), 1);
         let abandon = AssertUnwindSafe(graph.node(node).node.abandon(cx)).catch_unwind();
         let update = abandon.await.unwrap_or_else(|payload| {
             Err(NodeError::new(ErrorClass::Internal, panic_text(&*payload)))

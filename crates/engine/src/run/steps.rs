@@ -5,11 +5,12 @@ use super::ends::{Ends, TaskEnd, all_done, end_records, verdict};
 use super::execute::{announce_done, run_tasks};
 use super::open::load_thread;
 use super::options::{Exit, Outcome};
+use super::stored::stored_result;
 use super::task::{Recorded, StepInfo, TaskCx};
 use crate::channel::Slot;
 use crate::checkpoint::epoch;
 use crate::checkpoint::{Record, RecordKey, RecordKind, RecordOp, Scope, Source};
-use crate::command::{Command, START, Target};
+use crate::command::{Command, START};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::graph::Breakpoints;
@@ -330,51 +331,17 @@ impl Session {
     /// # Errors
     /// If it wrote or went where the graph has nothing any more.
     fn finished(&self, task: &Task) -> Result<Option<Done>, RunError> {
-        let record = self.records.iter().find_map(|record| match &record.kind {
+        let done = self.records.iter().find_map(|record| match &record.kind {
             RecordKind::Done {
                 writes,
                 targets,
                 joins,
-            } if record.task == task.path => Some((writes, targets, joins)),
+            } if record.task == task.path => {
+                Some(stored_result(&self.run, task, writes, targets, joins))
+            }
             _ => None,
         });
-        let Some((writes, targets, joins)) = record else {
-            return Ok(None);
-        };
-        let graph = &self.run.graph;
-        let gone = |what: &str, name: &str| RunError::Mismatch {
-            location: self.run.location(task.name(graph)),
-            message: format!(
-                "node `{}` finished and {what} `{name}`, which the graph does not have",
-                task.path
-            ),
-        };
-        let mut done = Done::default();
-        for write in writes {
-            let found = graph.0.channels.find(&write.channel);
-            let channel = found.ok_or_else(|| gone("wrote", &write.channel))?;
-            done.writes.push((channel, write.write.clone()));
-        }
-        for target in targets {
-            match target {
-                Target::Node(name) => done
-                    .nodes
-                    .push(graph.find(name).ok_or_else(|| gone("goes to", name))?),
-                Target::Dispatch(dispatch) => {
-                    let node = graph
-                        .find(&dispatch.node)
-                        .ok_or_else(|| gone("goes to", &dispatch.node))?;
-                    done.dispatches.push((node, dispatch.input.clone()));
-                }
-                Target::End => {}
-            }
-        }
-        for name in joins {
-            let found = graph.0.joins.iter().position(|join| join.name == *name);
-            done.joins
-                .push(found.ok_or_else(|| gone("feeds the join", name))? as u32);
-        }
-        Ok(Some(done))
+        done.transpose()
     }
 
     /// Keeps the thread readable after a step whose writes can not be folded: its tasks are pending and failed, and the

@@ -2,7 +2,7 @@
 
 use super::context::RunCx;
 use crate::checkpoint::{CallRecord, Record, RecordKind};
-use crate::error::Location;
+use crate::error::{HandledError, Location, RunError};
 use crate::graph::NodeIx;
 use crate::interrupt::{Interrupt, Slot};
 use crate::state::StateView;
@@ -10,7 +10,9 @@ use crate::step::{Task, TaskKind};
 use crate::value::Value;
 use crate::world::{Id, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A question just asked.
 #[derive(Clone, Debug)]
@@ -30,8 +32,31 @@ pub(crate) struct TaskCx {
     pub(crate) visits: u64,
     pub(crate) info: StepInfo,
     recorded: Recorded,
+    /// For the task of an error handler: what it handles.
+    handles: Option<Box<Handles>>,
+    /// How the task came to its end, if not by its node.
+    other: OnceLock<Other>,
+    /// The last attempt that is over: what it left running can do nothing any more.
+    over: AtomicU32,
+    /// Counts what shows that an attempt goes on.
+    progress: AtomicU64,
     calls: Mutex<BTreeMap<Arc<str>, CallRecord>>,
     attempt: Mutex<Attempt>,
+}
+
+/// Who ended a task in place of its node.
+#[derive(Debug)]
+enum Other {
+    Handler(Arc<TaskCx>),
+    Cache,
+}
+
+/// What an error handler handles.
+#[derive(Debug)]
+struct Handles {
+    /// The name under which the handler is shown.
+    name: Arc<str>,
+    error: HandledError,
 }
 
 /// What one attempt of a task has done so far. A later attempt begins anew; what an earlier one left running can not
@@ -50,8 +75,10 @@ struct Attempt {
 }
 
 /// What was recorded of a task before.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
+    /// The error that was handed to the handler, and what the handler did so far.
+    caught: Option<Box<(RunError, Self)>>,
     answers: BTreeMap<Slot, Value>,
     /// Questions without an answer.
     open: Vec<Slot>,
@@ -70,6 +97,10 @@ impl Recorded {
                 }
                 RecordKind::Call(call) => {
                     recorded.calls.insert(call.key.clone(), call.clone());
+                }
+                RecordKind::Caught(error) => {
+                    let handler = Self::of(records, &handler_name(path));
+                    recorded.caught = Some(Box::new((error.clone(), handler)));
                 }
                 _ => {}
             }
@@ -122,13 +153,119 @@ impl TaskCx {
             info,
             calls: Mutex::new(std::mem::take(&mut recorded.calls)),
             recorded,
+            handles: None,
+            other: OnceLock::new(),
+            over: AtomicU32::new(0),
+            progress: AtomicU64::new(0),
             attempt: Mutex::new(Attempt::default()),
         }
     }
 
+    /// The task of the error handler of this one: with the same input and view, and with questions, calls and ids of its
+    /// own.
+    pub(crate) fn handler(self: &Arc<Self>, error: &RunError) -> Arc<Self> {
+        let name = self.node_name();
+        let mut recorded = match &self.recorded.caught {
+            Some(caught) => caught.1.clone(),
+            None => Recorded::default(),
+        };
+        let handles = Handles {
+            name: handler_name(name).into(),
+            error: HandledError::new(self.run.node_path(name).into(), error.clone()),
+        };
+        let handler = Arc::new(Self {
+            run: self.run.clone(),
+            view: self.view.clone(),
+            input: self.input.clone(),
+            node: self.node,
+            path: handler_name(&self.path).into(),
+            visits: self.visits,
+            info: self.info,
+            calls: Mutex::new(std::mem::take(&mut recorded.calls)),
+            recorded,
+            handles: Some(Box::new(handles)),
+            other: OnceLock::new(),
+            over: AtomicU32::new(0),
+            progress: AtomicU64::new(0),
+            attempt: Mutex::new(Attempt::default()),
+        });
+        // A task whose handler runs never runs its node again, so nothing was set before.
+        self.other.get_or_init(|| Other::Handler(handler.clone()));
+        handler
+    }
+
+    /// The error that an earlier invocation handed to the handler.
+    pub(crate) fn caught(&self) -> Option<&RunError> {
+        self.recorded.caught.as_ref().map(|caught| &caught.0)
+    }
+
+    /// What this handles, if it is the task of an error handler.
+    pub(crate) fn handles(&self) -> Option<&HandledError> {
+        self.handles.as_ref().map(|handles| &handles.error)
+    }
+
+    /// Notes that the result came from the cache.
+    pub(crate) fn note_cached(&self) {
+        self.other.get_or_init(|| Other::Cache);
+    }
+
+    pub(crate) fn came_from_cache(&self) -> bool {
+        matches!(self.other.get(), Some(Other::Cache))
+    }
+
+    /// Whether somebody answered the task, in which case its result depends on more than its input.
+    pub(crate) fn was_answered(&self) -> bool {
+        !self.recorded.answers.is_empty()
+    }
+
+    /// Whose questions are those of the task: the handler's, once it runs.
+    pub(crate) fn asker(&self) -> &Self {
+        match self.other.get() {
+            Some(Other::Handler(handler)) => handler,
+            _ => self,
+        }
+    }
+
+    /// The names of the node and of the task that are shown as having finished.
+    pub(crate) fn finisher(&self) -> (Arc<str>, Arc<str>) {
+        let asker = self.asker();
+        let handled_before = self.recorded.caught.is_some() && std::ptr::eq(asker, self);
+        match handled_before {
+            true => (
+                handler_name(self.node_name()).into(),
+                handler_name(&self.path).into(),
+            ),
+            false => (asker.node_name().clone(), asker.path.clone()),
+        }
+    }
+
     pub(crate) fn node_name(&self) -> &Arc<str> {
+        if let Some(handles) = &self.handles {
+            return &handles.name;
+        }
         self.node
             .map_or(&self.run.start_name, |node| &self.run.graph.node(node).name)
+    }
+
+    /// Ends an attempt: what it left running can do nothing any more.
+    pub(crate) fn end_attempt(&self, number: u32) {
+        self.over.fetch_max(number, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_over(&self, attempt: u32) -> bool {
+        attempt <= self.over.load(Ordering::Relaxed)
+    }
+
+    /// Notes that an attempt goes on.
+    pub(crate) fn note_progress(&self, attempt: u32) {
+        if !self.is_over(attempt) {
+            self.progress.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How often progress was noted.
+    pub(crate) fn progress(&self) -> u64 {
+        self.progress.load(Ordering::Relaxed)
     }
 
     pub(crate) fn location(&self) -> Location {
@@ -231,6 +368,19 @@ impl TaskCx {
         let calls = calls.into_iter().map(|call| (call.key.clone(), call));
         self.calls().extend(calls);
     }
+}
+
+impl fmt::Debug for TaskCx {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("TaskCx")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The name of the error handler of what has this name. No node and no dispatch is called so.
+pub(crate) fn handler_name(name: &str) -> String {
+    format!("{name}#handler")
 }
 
 /// How many came before under this name; counts one more.

@@ -70,6 +70,7 @@ impl Runner {
             cancel: CancellationToken::new(),
             checkpointer: self.checkpointer.clone(),
             writer: Some(Arc::downgrade(&writer)),
+            cache: None,
             step_limit: 1,
             max_parallel: 1,
             start_name: start_name(),

@@ -4,10 +4,12 @@
 
 mod abandon;
 mod answers;
+mod cache;
 mod children;
 mod commands;
 mod contexts;
 mod faults;
+mod handlers;
 mod journal;
 mod laws;
 mod limits;
@@ -15,6 +17,7 @@ mod parent_commands;
 mod scene;
 mod steps;
 mod store;
+mod timeouts;
 mod torn;
 
 use std::collections::BTreeSet;

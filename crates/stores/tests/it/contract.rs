@@ -290,6 +290,7 @@ async fn records_of_every_kind_come_back(store: &dyn Checkpointer) {
         },
         RecordKind::Failed(RunError::from(StoreError::Fenced { thread: "t".into() })),
         RecordKind::Failed(RunError::StepLimit { limit: 3 }),
+        RecordKind::Caught(RunError::Cancelled),
         RecordKind::Asked {
             slot: slot(""),
             interrupt,
