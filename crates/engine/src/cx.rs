@@ -228,6 +228,17 @@ impl NodeCx {
         Err(NodeError::interrupted())
     }
 
+    /// Asks the run to stop at its next step boundary, as [`RunOptions::drain`](crate::RunOptions::drain) does.
+    pub fn request_drain(&self) {
+        self.run_cx().drain.request();
+    }
+
+    /// Whether the run was asked to stop at its next step boundary: work that takes long can end early.
+    #[must_use]
+    pub fn drain_requested(&self) -> bool {
+        self.run_cx().drain.is_requested()
+    }
+
     /// In an error handler, the failure that it handles.
     #[must_use]
     pub fn handled_error(&self) -> Option<&HandledError> {

@@ -24,7 +24,7 @@ pub enum ErrorClass {
     Denied,
     /// An expression of a graph file failed.
     Expression,
-    /// Too many steps or visits.
+    /// Too many steps or visits, or a budget used up.
     StepLimit,
     /// The run was cancelled.
     Canceled,
@@ -100,6 +100,13 @@ impl NodeError {
     #[must_use]
     pub fn is_interrupt(&self) -> bool {
         matches!(*self.0, NodeErrorKind::Interrupted)
+    }
+
+    /// Whether this is no failure of the node but stops its run: a child that stopped as asked, a budget used up. Like an
+    /// interrupt it must be handed on.
+    #[must_use]
+    pub fn stops_run(&self) -> bool {
+        matches!(&*self.0, NodeErrorKind::Run(error) if error.stops_run())
     }
 
     /// The class, for retry policies.
@@ -292,6 +299,20 @@ pub enum RunError {
         /// The limit.
         limit: u64,
     },
+    /// A run spent, or wanted to spend, more than it may.
+    #[error("{}", over_budget(location, budget, *limit, *spent, *asked))]
+    Budget {
+        /// Where: the node that asked for more, if one did.
+        location: Location,
+        /// Which budget: `tokens`, `cost_micros` or `wall_millis`.
+        budget: Arc<str>,
+        /// How much may be spent.
+        limit: u64,
+        /// How much was, with what is set aside.
+        spent: u64,
+        /// How much more was asked for; 0 if the run was found over its budget between two steps.
+        asked: u64,
+    },
     /// Nothing to start from and nothing to go on with.
     #[error("thread `{thread}` has nothing to go on with; give it an input")]
     EmptyInput {
@@ -344,6 +365,9 @@ pub enum RunError {
     /// The run was cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// A child graph was asked to stop, and did between two steps.
+    #[error("stopped between two steps, as asked")]
+    Drained,
     /// The checkpointer failed.
     #[error("the thread could not be stored or read: {0}")]
     Store(StoreError),
@@ -366,10 +390,17 @@ impl RunError {
             Self::NodeTimeout { .. } | Self::IdleTimeout { .. } | Self::StepTimeout { .. } => {
                 ErrorClass::Timeout
             }
-            Self::StepLimit { .. } | Self::VisitLimit { .. } => ErrorClass::StepLimit,
-            Self::Cancelled => ErrorClass::Canceled,
+            Self::StepLimit { .. } | Self::VisitLimit { .. } | Self::Budget { .. } => {
+                ErrorClass::StepLimit
+            }
+            Self::Cancelled | Self::Drained => ErrorClass::Canceled,
             _ => ErrorClass::Internal,
         }
+    }
+
+    /// Whether the run stops with this, and no task of it has failed: it goes on where it was.
+    pub(crate) fn stops_run(&self) -> bool {
+        matches!(self, Self::Drained | Self::Budget { .. })
     }
 
     /// The error as the graph above sees it: the path of its node begins with `above`.
@@ -414,6 +445,7 @@ impl RunError {
         | Self::Reducer { location, .. }
         | Self::UnknownInput { location, .. }
         | Self::VisitLimit { location, .. }
+        | Self::Budget { location, .. }
         | Self::NoParent { location }
         | Self::JournalMismatch { location, .. }
         | Self::Mismatch { location, .. }) = self
@@ -428,6 +460,22 @@ impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
+}
+
+fn over_budget(location: &Location, budget: &str, limit: u64, spent: u64, asked: u64) -> String {
+    let (what, unit) = match budget {
+        "wall_millis" => ("take", "ms"),
+        "tokens" => ("spend", "tokens"),
+        "cost_micros" => ("spend", "millionths"),
+        other => ("spend", other),
+    };
+    let more = match asked {
+        0 => String::new(),
+        asked => format!(", and node `{}` asks for {asked} more", location.node),
+    };
+    format!(
+        "the run may {what} {limit} {unit}; {spent} are used up{more}; it can go on with a larger budget"
+    )
 }
 
 fn list(names: &[Arc<str>]) -> String {

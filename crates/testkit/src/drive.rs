@@ -355,6 +355,7 @@ fn status(outcome: &Outcome) -> (&'static str, Option<RunError>) {
         Exit::Interrupted => ("interrupted", None),
         Exit::Paused => ("paused", None),
         Exit::Cancelled => ("cancelled", None),
+        Exit::Drained => ("drained", None),
         other => ("error", other.error().cloned()),
     }
 }

@@ -5,6 +5,7 @@ use crate::command::Target;
 use crate::error::RunError;
 use crate::event::ChannelWrite;
 use crate::interrupt::{Interrupt, Slot};
+use crate::run::Spend;
 use crate::value::Value;
 use crate::world::Id;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,8 @@ pub enum RecordKind {
     /// The node failed and was not tried again, and its error handler began: the handler runs when the task goes on, and
     /// not the node.
     Caught(RunError),
+    /// What the task has spent at this checkpoint, all invocations together.
+    Spent(Spend),
     /// The task asked.
     Asked {
         /// Which of its questions.
@@ -126,6 +129,7 @@ impl Record {
             RecordKind::Done { .. } => "done".to_owned(),
             RecordKind::Failed(_) => "failed".to_owned(),
             RecordKind::Caught(_) => "caught".to_owned(),
+            RecordKind::Spent(_) => "spent".to_owned(),
             RecordKind::Asked { slot, .. } => slot.name("asked"),
             RecordKind::Answered { slot, .. } => slot.name("answered"),
             RecordKind::Call(call) => format!("call/{}", call.key),

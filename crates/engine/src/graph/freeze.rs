@@ -7,7 +7,7 @@ use super::{
     Branch, Breakpoints, Drawing, EdgeKind, Exits, Frozen, Graph, HandlerDef, JoinDef, JoinIx,
     NodeDef, NodeIx,
 };
-use crate::channel::{ChannelSpec, Keep, Merge};
+use crate::channel::{ChannelSpec, Keep, Last, Merge};
 use crate::command::{END, START, Target};
 use crate::state::{ChannelIx, ChannelTable};
 use petgraph::graph::NodeIndex;
@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// The channel that counts visits; no declared channel can have its name.
 const VISITS: &str = "__visits";
+/// The channel that keeps what a run has spent. It has no value, and is in no checkpoint, before something is.
+const ACCOUNT: &str = "__account";
 
 /// Turns names into places, and collects what is wrong on the way.
 pub(super) struct Freezer {
@@ -71,6 +73,14 @@ impl Freezer {
                 },
             ));
         }
+        let account = channels.len() as ChannelIx;
+        channels.push((
+            ACCOUNT.into(),
+            ChannelSpec {
+                keep: Keep::Run,
+                ..ChannelSpec::new(Last)
+            },
+        ));
         let table = ChannelTable::new(channels, declared);
         let all: Vec<ChannelIx> = (0..).take(declared).collect();
         let input = self
@@ -125,6 +135,7 @@ impl Freezer {
         Ok(Graph(Arc::new(Frozen {
             name: self.draft.name,
             visits: counts.then_some(all.len() as ChannelIx),
+            account,
             channels: Arc::new(table),
             declared,
             input: input.unwrap_or_else(|| all.clone()),

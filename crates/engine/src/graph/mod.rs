@@ -39,6 +39,8 @@ pub(crate) struct Frozen {
     pub(crate) ephemeral: Vec<ChannelIx>,
     /// Where visits are counted, if the graph counts them.
     pub(crate) visits: Option<ChannelIx>,
+    /// Where it is kept what a run has spent.
+    pub(crate) account: ChannelIx,
     pub(crate) nodes: Vec<NodeDef>,
     pub(crate) entry: Exits,
     pub(crate) joins: Vec<JoinDef>,

@@ -80,7 +80,9 @@ async fn cached(task: &Arc<TaskCx>, policy: &CachePolicy) -> Result<Lookup, Node
 
 /// Whether an error is one that a handler is for: not what stops the whole run.
 fn is_for_handlers(error: &RunError) -> bool {
-    error.class() != ErrorClass::Canceled && !matches!(error, RunError::Store(_))
+    error.class() != ErrorClass::Canceled
+        && !error.stops_run()
+        && !matches!(error, RunError::Store(_))
 }
 
 /// Hands an error to the handler of its task: first for good, so that going on after a crash does not run the node again.
@@ -141,6 +143,9 @@ async fn attempts(task: &Arc<TaskCx>, work: &Work<'_>, patience: &Patience) -> T
             NodeErrorKind::ToParent(_) => NodeError::from_kind(NodeErrorKind::NoParent),
             kind => NodeError::from_kind(kind),
         };
+        if error.stops_run() {
+            return TaskEnd::Failed(run_error(task, error));
+        }
         let delay = delay(&patience.retry, number, &error, || run.world.random());
         run.emit(task.info.step, || EventKind::TaskFailed {
             node: task.node_name().clone(),
@@ -283,7 +288,7 @@ async fn route(
     done: &mut Done,
 ) -> Result<(), NodeError> {
     let graph = &cx.run_cx().graph;
-    let overlay = Arc::new(Overlay::new(graph.0.channels.len(), done.writes.clone()));
+    let overlay = Arc::new(Overlay::new(graph.0.declared, done.writes.clone()));
     for branch in branches {
         let view = NodeCx {
             overlay: Some(overlay.clone()),

@@ -83,6 +83,7 @@ impl NodeCx {
             max_parallel: run.max_parallel,
             listener: run.listener.clone(),
             cancel: run.cancel.clone(),
+            drain: run.drain.clone(),
             ..RunOptions::default()
         };
         let namespace = place.scope.namespace.clone();
@@ -92,6 +93,10 @@ impl NodeCx {
             graph_path,
             writer,
             run: Some(place.run),
+            host: Some((
+                run.host.clone().unwrap_or_else(|| self.task.clone()),
+                run.ledger.clone(),
+            )),
         };
         let outcome = Box::pin(open::invoke(&runner, invocation, input, options))
             .await
@@ -161,7 +166,10 @@ impl NodeCx {
                 }
                 Err(NodeError::interrupted())
             }
-            Exit::StepLimit { error } | Exit::Failed { error } => Err(failed(error)),
+            Exit::StepLimit { error } | Exit::Budget { error } | Exit::Failed { error } => {
+                Err(failed(error))
+            }
+            Exit::Drained => Err(failed(RunError::Drained)),
             Exit::Cancelled => Err(failed(RunError::Cancelled)),
             // A child has no breakpoints.
             Exit::Paused => Err(NodeError::new(

@@ -1,5 +1,8 @@
 //! What the tasks of an invocation share.
 
+use super::budget::Ledger;
+use super::drain::Drain;
+use super::task::TaskCx;
 use crate::cache::NodeCache;
 use crate::checkpoint::{Checkpointer, RecordOp, ThreadKey, ThreadWriter};
 use crate::command::START;
@@ -8,6 +11,7 @@ use crate::event::{Event, EventKind, Listener};
 use crate::graph::Graph;
 use crate::world::{Id, World};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What all tasks of an invocation share.
@@ -30,6 +34,13 @@ pub(crate) struct RunCx {
     pub(crate) step_limit: u64,
     pub(crate) max_parallel: usize,
     pub(crate) start_name: Arc<str>,
+    pub(crate) step_timeout: Option<Duration>,
+    pub(crate) drain: Drain,
+    /// Whether this graph stops when it is asked to. A child that keeps no state could not go on from there.
+    pub(crate) drains: bool,
+    pub(crate) ledger: Arc<Ledger>,
+    /// The task of the root graph in which this graph runs, if this is not the root: it pays for what is spent here.
+    pub(crate) host: Option<Arc<TaskCx>>,
 }
 
 impl RunCx {

@@ -101,7 +101,7 @@ pub(super) fn done_record(run: &RunCx, done: &Done) -> RecordKind {
 
 /// Whether a task did not fail but was stopped with its run.
 fn stopped(run: &RunCx, error: &RunError) -> bool {
-    run.cancel.is_cancelled() && error.class() == ErrorClass::Canceled
+    error.stops_run() || run.cancel.is_cancelled() && error.class() == ErrorClass::Canceled
 }
 
 /// How a step ends that is not complete: by the first error in task order, else by questions, else by a command for the
@@ -123,7 +123,18 @@ pub(super) fn verdict(run: &RunCx, ends: &Ends) -> (Exit, Vec<Interrupt>) {
         Some(error) => Exit::Failed {
             error: error.clone(),
         },
-        None if !stops.is_empty() || ends.iter().any(Option::is_none) => Exit::Cancelled,
+        None if !stops.is_empty() || ends.iter().any(Option::is_none) => {
+            let spent = stops
+                .iter()
+                .find(|error| matches!(error, RunError::Budget { .. }));
+            match spent {
+                Some(error) => Exit::Budget {
+                    error: RunError::clone(error),
+                },
+                None if run.cancel.is_cancelled() => Exit::Cancelled,
+                None => Exit::Drained,
+            }
+        }
         // A command for the parent waits until nothing is open any more; its task then sends it again.
         None if ends
             .iter()

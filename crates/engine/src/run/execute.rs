@@ -3,6 +3,7 @@
 use super::attempt::run_task;
 use super::context::RunCx;
 use super::ends::{Ends, TaskEnd, end_records};
+use super::limits::StepBound;
 use super::task::TaskCx;
 use crate::error::RunError;
 use crate::event::{ChannelWrite, EventKind};
@@ -23,13 +24,18 @@ pub(crate) async fn run_tasks(
     run: &RunCx,
     contexts: &[Arc<TaskCx>],
     tasks: &[Task],
+    bound: Option<StepBound>,
 ) -> Result<Ends, RunError> {
+    let mut late = bound.map(|bound| run.world.sleep(bound.after));
     if let ([cx], [task]) = (contexts, tasks) {
         // The one task of a step needs no record of its own: the checkpoint of the step says it all.
-        let end = or_cancelled(run, run_task(cx.clone(), &task.kind)).await;
-        if let Some(end) = &end {
-            announce(run, cx, end);
-        }
+        let end = match or_stopped(run, &mut late, run_task(cx.clone(), &task.kind)).await {
+            Ok(end) => {
+                announce(run, cx, &end);
+                Some(end)
+            }
+            Err(stop) => stop_task(cx, stop, bound),
+        };
         return Ok(vec![end]);
     }
     let mut ends: Ends = tasks.iter().map(|_| None).collect();
@@ -61,9 +67,18 @@ pub(crate) async fn run_tasks(
                 }
                 run.record(contexts[0].info.checkpoint, ops).await?;
                 let next = poll_fn(|cx| Pin::new(&mut running).poll_next(cx));
-                match or_cancelled(run, next).await {
-                    Some(next) => next,
-                    None => return Ok(ends),
+                match or_stopped(run, &mut late, next).await {
+                    Ok(next) => next,
+                    Err(stop) => {
+                        // Nothing runs any more when it is said how that ended.
+                        drop(running);
+                        for (end, cx) in ends.iter_mut().zip(contexts) {
+                            if end.is_none() {
+                                *end = stop_task(cx, stop, bound);
+                            }
+                        }
+                        return Ok(ends);
+                    }
                 }
             }
         };
@@ -77,12 +92,48 @@ pub(crate) async fn run_tasks(
     }
 }
 
-/// Waits for `work`, unless the run is cancelled first. Moves a simulated clock on when everything waits.
-async fn or_cancelled<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T> {
+/// Why the tasks of a step were stopped.
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    /// Their run was cancelled.
+    Cancelled,
+    /// The time of their step is over.
+    Late,
+}
+
+/// Ends a task that was stopped. Gives how; `None` if it was cancelled.
+fn stop_task(cx: &TaskCx, stop: Stop, bound: Option<StepBound>) -> Option<TaskEnd> {
+    cx.end_attempts();
+    let (Stop::Late, Some(bound)) = (stop, bound) else {
+        return None;
+    };
+    let error = bound.error(cx);
+    if !error.stops_run() {
+        let (node, task) = cx.finisher();
+        cx.run.emit(cx.info.step, || EventKind::TaskFailed {
+            node,
+            task,
+            error: error.to_string(),
+            retried: false,
+        });
+    }
+    Some(TaskEnd::Failed(error))
+}
+
+/// A sleep that ends with the time of a step, if that is bounded.
+type Late<'a> = Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>;
+
+/// Waits for `work`, unless the run is cancelled or the time of the step is over first. Moves a simulated clock on when
+/// everything waits.
+async fn or_stopped<T>(
+    run: &RunCx,
+    late: &mut Late<'_>,
+    work: impl Future<Output = T>,
+) -> Result<T, Stop> {
     let mut work = pin!(work);
     let first = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
     if let Poll::Ready(result) = first {
-        return Some(result);
+        return Ok(result);
     }
     // The clock belongs to the root: only there it is known that everything waits.
     let moves_clock = run.graph_path.is_empty();
@@ -100,6 +151,7 @@ async fn or_cancelled<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T
             let called = calls.as_ref().is_some_and(|calls| calls.any());
             match polled {
                 Poll::Ready(result) => Poll::Ready(Turn::Ended(result)),
+                Poll::Pending if is_over(late, cx) => Poll::Ready(Turn::Late),
                 Poll::Pending if moves_clock && !called && run.world.has_sleepers() => {
                     Poll::Ready(Turn::Waits)
                 }
@@ -107,8 +159,9 @@ async fn or_cancelled<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T
             }
         });
         match turn.await {
-            Turn::Ended(result) => return Some(result),
-            Turn::Cancelled => return None,
+            Turn::Ended(result) => return Ok(result),
+            Turn::Cancelled => return Err(Stop::Cancelled),
+            Turn::Late => return Err(Stop::Late),
             Turn::Waits => match &calls {
                 None => calls = Some(Arc::default()),
                 Some(calls) => {
@@ -129,6 +182,12 @@ enum Turn<T> {
     /// Every task waits, some of them asleep.
     Waits,
     Cancelled,
+    Late,
+}
+
+fn is_over(late: &mut Late<'_>, cx: &mut Context<'_>) -> bool {
+    late.as_mut()
+        .is_some_and(|late| late.as_mut().poll(cx).is_ready())
 }
 
 /// Whether anything called for another turn since the last: who did lets others go first, and does not wait.

@@ -89,7 +89,9 @@ impl NodeCx {
                     ErrorClass::Transport,
                     ErrorClass::Canceled,
                 ];
-                if effects == Effects::Effectful && !unknown.contains(&error.class()) {
+                if effects == Effects::Effectful
+                    && (error.stops_run() || !unknown.contains(&error.class()))
+                {
                     self.abandon_calls(std::slice::from_ref(call)).await?;
                 }
                 Err(error)

@@ -3,14 +3,17 @@
 mod answers;
 mod attempt;
 mod bound;
+mod budget;
 mod cached;
 mod child;
 mod command;
 pub(crate) mod context;
+mod drain;
 mod ends;
 mod execute;
 mod inspect;
 mod journal;
+mod limits;
 mod open;
 mod options;
 mod steps;
@@ -18,7 +21,9 @@ mod stored;
 pub(crate) mod task;
 mod update;
 
+pub use budget::{Budget, Reservation, Spend};
 pub use child::{ChildMemory, Subgraph};
+pub use drain::Drain;
 pub use inspect::{Pending, Snapshot};
 pub use journal::{Call, Effects};
 pub use options::{Exit, Input, InputPolicy, Outcome, RunOptions};
@@ -93,6 +98,7 @@ impl Runner {
             graph_path: "".into(),
             writer,
             run: None,
+            host: None,
         };
         open::invoke(self, invocation, input.into(), options).await
     }

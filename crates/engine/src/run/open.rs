@@ -2,8 +2,10 @@
 
 use super::Runner;
 use super::answers::match_answers;
+use super::budget::{Ledger, Spend};
 use super::command::{check_command, check_input, fold_command, input_writes, nowhere, writes_of};
 use super::context::{RunCx, start_name};
+use super::limits::{account, began, keep_began};
 use super::options::{Exit, Input, InputPolicy, Outcome, RunOptions};
 use super::steps::{NO_HEAD, Session};
 use super::task::{Recorded, TaskCx};
@@ -31,6 +33,8 @@ pub(super) struct Invocation {
     pub(super) writer: Option<Arc<dyn ThreadWriter>>,
     /// The id of a new run, if it is not to be drawn.
     pub(super) run: Option<Id>,
+    /// The task of the root graph that pays for a child, and what its run has spent.
+    pub(super) host: Option<(Arc<TaskCx>, Arc<Ledger>)>,
 }
 
 /// Runs an input on a thread of a root graph or of a child.
@@ -47,6 +51,7 @@ pub(super) async fn invoke(
         graph_path,
         writer,
         run,
+        host,
     } = invocation;
     if matches!(input, Input::Resume(_)) {
         runner.stored("answering a question")?;
@@ -55,13 +60,27 @@ pub(super) async fn invoke(
         Some(checkpointer) => checkpointer.load(&scope, None).await?,
         None => None,
     };
-    let thread = match &loaded {
+    let mut thread = match &loaded {
         Some(checkpoint) => load_thread(graph, checkpoint)?,
         None => ThreadState::new(graph, writer.is_some()),
     };
     let run_id = match &loaded {
         Some(checkpoint) if !matches!(input, Input::New(_)) => checkpoint.run,
         _ => run.unwrap_or_else(|| runner.world.new_id()),
+    };
+    let goes_on = loaded
+        .as_ref()
+        .filter(|checkpoint| checkpoint.run == run_id);
+    let (host, ledger) = match host {
+        Some((task, ledger)) => (Some(task), ledger),
+        None => (None, account(graph, &thread, goes_on, options.budget)),
+    };
+    let deadline = match (options.budget.wall, &host) {
+        (Some(wall), None) => {
+            let began = began(runner, &scope, graph, &mut thread, goes_on).await?;
+            Some((began, wall))
+        }
+        _ => None,
     };
     let run = Arc::new(RunCx {
         graph: graph.clone(),
@@ -78,6 +97,11 @@ pub(super) async fn invoke(
         step_limit: options.step_limit,
         max_parallel: options.max_parallel,
         start_name: start_name(),
+        step_timeout: options.step_timeout,
+        drain: options.drain,
+        drains: host.is_none() || runner.checkpointer.is_some(),
+        ledger,
+        host,
     });
     let limit = i64::try_from(options.step_limit).unwrap_or(i64::MAX);
     let records = loaded.as_ref().map(|checkpoint| checkpoint.records.clone());
@@ -93,6 +117,9 @@ pub(super) async fn invoke(
         answered: 0,
         to_parent: Vec::new(),
         unknown_ids: Vec::new(),
+        deadline,
+        step_spent: Spend::default(),
+        spent_ops: Vec::new(),
         run,
         thread,
     };
@@ -172,6 +199,9 @@ async fn start(
         if spec.keep == Keep::Run {
             crate::step::reset(&graph, thread, ix);
         }
+    }
+    if let Some((began, _)) = session.deadline {
+        keep_began(&graph, thread, began);
     }
     check_input(&graph, thread, &writes)?;
     thread.next = vec![Planned::Start { writes, goto }];
@@ -278,6 +308,11 @@ fn check_options(graph: &Graph, options: &RunOptions) -> Result<(), RunError> {
     if options.step_limit == 0 {
         return invalid("a limit of 0 steps lets nothing run; the least is 1".to_owned());
     }
+    if options.step_timeout.is_some_and(|limit| limit.is_zero()) {
+        return invalid(
+            "`step_timeout` of 0 lets nothing run; leave it out, or make it longer".to_owned(),
+        );
+    }
     if options.max_steps == Some(0) {
         return invalid("`max_steps` of 0 lets nothing run; the least is 1".to_owned());
     }
@@ -319,6 +354,7 @@ fn unanswered(session: &Session) -> Outcome {
         interrupts: Vec::new(),
         run: session.run.run,
         answered: 0,
+        spent: session.run.ledger.spent(),
         to_parent: Vec::new(),
         unknown_ids: Vec::new(),
     }

@@ -1,8 +1,10 @@
 //! The loop: plan, run, apply, store, tell.
 
+use super::budget::{Spend, spent_records};
 use super::context::RunCx;
 use super::ends::{Ends, TaskEnd, all_done, end_records, verdict};
 use super::execute::{announce_done, run_tasks};
+use super::limits::{StepBound, keep_spent, out_of_time};
 use super::open::load_thread;
 use super::options::{Exit, Outcome};
 use super::stored::stored_result;
@@ -17,8 +19,9 @@ use crate::graph::Breakpoints;
 use crate::interrupt::Interrupt;
 use crate::state::StateView;
 use crate::step::{AdvanceHead, Done, Task, ThreadState, apply, plan};
-use crate::world::Id;
+use crate::world::{Id, Timestamp};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One invocation under way.
 pub(crate) struct Session {
@@ -42,6 +45,11 @@ pub(crate) struct Session {
     /// What tasks sent to the graph that contains this one.
     pub(crate) to_parent: Vec<Command>,
     pub(crate) unknown_ids: Vec<String>,
+    /// When the run began and how long it may take, if that is bounded.
+    pub(crate) deadline: Option<(Timestamp, Duration)>,
+    /// What the tasks of the step just run have spent, and the records that say so.
+    pub(crate) step_spent: Spend,
+    pub(crate) spent_ops: Vec<RecordOp>,
 }
 
 impl Session {
@@ -69,6 +77,7 @@ impl Session {
             interrupts: asked,
             run: self.run.run,
             answered: self.answered,
+            spent: self.run.ledger.spent(),
             to_parent: self.to_parent,
             unknown_ids: self.unknown_ids,
         }
@@ -101,6 +110,9 @@ impl Session {
                 error: RunError::StepLimit { limit },
             });
         }
+        if let Some(error) = self.over_budget() {
+            return ends(Exit::Budget { error });
+        }
         if run.cancel.is_cancelled() {
             return ends(Exit::Cancelled);
         }
@@ -109,6 +121,9 @@ impl Session {
                 .pause(&self.before.clone(), number, &tasks)
                 .await
                 .map(Some);
+        }
+        if run.drains && run.drain.is_requested() {
+            return ends(Exit::Drained);
         }
         let results = match self.run_step(number, &tasks).await? {
             Ok(results) => results,
@@ -122,6 +137,10 @@ impl Session {
                 return ends(Exit::Failed { error });
             }
         };
+        if !self.step_spent.is_zero() {
+            let spent = std::mem::take(&mut self.step_spent);
+            keep_spent(&run.graph, &mut self.thread, spent);
+        }
         self.made += u64::from(!starts);
         self.store(Source::Loop).await?;
         if written.iter().any(|ix| run.graph.is_output(*ix)) {
@@ -134,6 +153,14 @@ impl Session {
                 .map(Some);
         }
         Ok(None)
+    }
+
+    /// The error of a run that has spent more than it may.
+    fn over_budget(&self) -> Option<RunError> {
+        let run = &self.run;
+        let ledger = &run.ledger;
+        let spent = ledger.bounded.then(|| ledger.exceeded(run.location("")));
+        spent.flatten().or_else(|| out_of_time(run, self.deadline))
     }
 
     /// Whether a breakpoint is at one of these tasks, and was not stopped at before.
@@ -229,7 +256,9 @@ impl Session {
         });
         if self.records.is_empty() {
             // The common case: nothing of this step was done before.
-            let ends = run_tasks(run, &contexts, tasks).await?;
+            let bound = StepBound::of(run, self.deadline);
+            let ends = run_tasks(run, &contexts, tasks, bound).await?;
+            self.note_spent(&contexts);
             return match all_done(ends) {
                 Ok(results) => Ok(Ok(results)),
                 Err(ends) => {
@@ -252,7 +281,9 @@ impl Session {
         let open: Vec<usize> = open.collect();
         let open_contexts: Vec<Arc<TaskCx>> = open.iter().map(|at| contexts[*at].clone()).collect();
         let open_tasks: Vec<Task> = open.iter().map(|at| tasks[*at].clone()).collect();
-        let ends = run_tasks(run, &open_contexts, &open_tasks).await?;
+        let bound = StepBound::of(run, self.deadline);
+        let ends = run_tasks(run, &open_contexts, &open_tasks, bound).await?;
+        self.note_spent(&contexts);
         match all_done(ends) {
             Ok(results) => {
                 for (at, done) in open.into_iter().zip(results) {
@@ -267,6 +298,18 @@ impl Session {
         }
     }
 
+    /// Notes what the tasks of a step have spent, in task order.
+    fn note_spent(&mut self, contexts: &[Arc<TaskCx>]) {
+        if !self.run.ledger.touched() {
+            return;
+        }
+        let spent = contexts.iter().map(|cx| cx.spent());
+        self.step_spent = spent.fold(Spend::default(), Spend::and);
+        self.spent_ops.clear();
+        let ops = contexts.iter().flat_map(|cx| spent_records(cx));
+        self.spent_ops.extend(ops);
+    }
+
     /// Ends a step that is not complete: records what its tasks did, and shows what the finished ones wrote.
     async fn break_off(
         &mut self,
@@ -276,7 +319,7 @@ impl Session {
         open: &[usize],
         ends: Ends,
     ) -> Result<(Exit, Vec<Interrupt>), RunError> {
-        let mut ops = Vec::new();
+        let mut ops = std::mem::take(&mut self.spent_ops);
         for (at, end) in open.iter().zip(&ends) {
             if let Some(end) = end {
                 ops.extend(end_records(&self.run, &contexts[*at], end));
@@ -358,6 +401,7 @@ impl Session {
             };
             [RecordOp::Remove(done), RecordOp::Put(failed)]
         });
+        let ops = ops.chain(std::mem::take(&mut self.spent_ops));
         self.run.record(self.head, ops.collect()).await?;
         let run = &self.run;
         let stored = match &run.checkpointer {

@@ -1,5 +1,6 @@
 //! What belongs to one task.
 
+use super::budget::Spend;
 use super::context::RunCx;
 use crate::checkpoint::{CallRecord, Record, RecordKind};
 use crate::error::{HandledError, Location, RunError};
@@ -40,6 +41,8 @@ pub(crate) struct TaskCx {
     over: AtomicU32,
     /// Counts what shows that an attempt goes on.
     progress: AtomicU64,
+    /// What the task has spent at its checkpoint, all invocations together.
+    spent: Mutex<Spend>,
     calls: Mutex<BTreeMap<Arc<str>, CallRecord>>,
     attempt: Mutex<Attempt>,
 }
@@ -79,6 +82,7 @@ struct Attempt {
 pub(crate) struct Recorded {
     /// The error that was handed to the handler, and what the handler did so far.
     caught: Option<Box<(RunError, Self)>>,
+    spent: Spend,
     answers: BTreeMap<Slot, Value>,
     /// Questions without an answer.
     open: Vec<Slot>,
@@ -98,6 +102,7 @@ impl Recorded {
                 RecordKind::Call(call) => {
                     recorded.calls.insert(call.key.clone(), call.clone());
                 }
+                RecordKind::Spent(spent) => recorded.spent = *spent,
                 RecordKind::Caught(error) => {
                     let handler = Self::of(records, &handler_name(path));
                     recorded.caught = Some(Box::new((error.clone(), handler)));
@@ -152,6 +157,7 @@ impl TaskCx {
             visits: task.visits,
             info,
             calls: Mutex::new(std::mem::take(&mut recorded.calls)),
+            spent: Mutex::new(recorded.spent),
             recorded,
             handles: None,
             other: OnceLock::new(),
@@ -182,6 +188,7 @@ impl TaskCx {
             visits: self.visits,
             info: self.info,
             calls: Mutex::new(std::mem::take(&mut recorded.calls)),
+            spent: Mutex::new(recorded.spent),
             recorded,
             handles: Some(Box::new(handles)),
             other: OnceLock::new(),
@@ -261,6 +268,34 @@ impl TaskCx {
         if !self.is_over(attempt) {
             self.progress.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Notes that the task has spent more.
+    pub(crate) fn spend(&self, more: Spend) {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        *spent = spent.and(more);
+    }
+
+    /// What the task has spent at its checkpoint, without its handler.
+    pub(crate) fn own_spent(&self) -> Spend {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the task and its handler have spent at their checkpoint.
+    pub(crate) fn spent(&self) -> Spend {
+        let asker = self.asker();
+        let handlers = match &self.recorded.caught {
+            _ if !std::ptr::eq(asker, self) => asker.own_spent(),
+            Some(caught) => caught.1.spent,
+            None => Spend::default(),
+        };
+        self.own_spent().and(handlers)
+    }
+
+    /// Ends the attempts of this task and of its handler, those under way included.
+    pub(crate) fn end_attempts(&self) {
+        self.end_attempt(u32::MAX);
+        self.asker().end_attempt(u32::MAX);
     }
 
     /// How often progress was noted.

@@ -2,6 +2,7 @@
 
 use super::Runner;
 use super::context::{RunCx, start_name};
+use super::drain::Drain;
 use super::open::load_thread;
 use super::steps::NO_HEAD;
 use super::task::{Recorded, StepInfo, TaskCx};
@@ -74,6 +75,11 @@ impl Runner {
             step_limit: 1,
             max_parallel: 1,
             start_name: start_name(),
+            step_timeout: None,
+            drain: Drain::new(),
+            drains: true,
+            ledger: Arc::default(),
+            host: None,
         });
         let task = Task {
             kind,

@@ -7,6 +7,7 @@ use crate::command::Write;
 use crate::error::{Location, RunError, panic_text};
 use crate::graph::Graph;
 use crate::state::{ChannelIx, State, fold_write};
+use crate::value::Value;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,6 +19,15 @@ type Effects = BTreeMap<ChannelIx, Vec<Effect>>;
 pub(crate) fn reset(graph: &Graph, thread: &mut ThreadState, ix: ChannelIx) {
     let state = Arc::make_mut(&mut thread.state);
     clear(graph, state, thread.effects.as_mut(), ix);
+}
+
+/// Sets a channel of the engine's own.
+pub(crate) fn set(graph: &Graph, thread: &mut ThreadState, ix: ChannelIx, value: Value) {
+    debug_assert!(!graph.0.channels.is_declared(ix));
+    let state = Arc::make_mut(&mut thread.state);
+    let effects = thread.effects.as_mut();
+    let effects = effects.map(|effects| effects.entry(ix).or_default());
+    Fold::new(&mut state.slots[ix as usize], effects).set(value);
 }
 
 /// What the writes of a step mean for one channel.

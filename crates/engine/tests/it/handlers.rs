@@ -522,3 +522,44 @@ fn new_input_leaves_an_open_handler_behind() {
     assert_eq!(shown(&scene, nothing()), r#"done ["a","n"] next"#);
     assert_eq!(scene.history().len(), 6);
 }
+
+#[test]
+fn a_handler_that_hangs_is_broken_off() {
+    let hangs = |_: NodeCx| async {
+        std::future::pending::<()>().await;
+        Ok::<_, NodeError>(())
+    };
+    let failed = |handler: ErrorHandler| {
+        check(|graph| {
+            graph.node("a", boom()).on_error(handler);
+        })
+    };
+    let handler = ErrorHandler::new(hangs);
+    assert_eq!(
+        failed(handler.clone().timeout(Duration::from_millis(20))),
+        "failed [] next a (node `a#handler` took longer than 20 ms)"
+    );
+    assert_eq!(
+        failed(handler.idle_timeout(Duration::from_millis(20))),
+        "failed [] next a (node `a#handler` showed no progress for 20 ms, which is its idle timeout)"
+    );
+}
+
+#[test]
+fn a_handler_may_send_its_command_to_the_parent() {
+    let climbs = |cx: NodeCx| async move {
+        Ok::<_, NodeError>(Command {
+            scope: GraphScope::Parent,
+            ..Command::goto("n").update(log(&cx.path()))
+        })
+    };
+    let mut child = Graph::builder("child");
+    child.channel("log", append::<String>());
+    child.node("inner", boom()).on_error(climbs);
+    child.edge(START, "inner");
+    let child = child.build().unwrap();
+    let done = check(|graph| {
+        graph.node("a", Subgraph::new(child));
+    });
+    assert_eq!(done, r#"done ["a/inner#handler","n"] next"#);
+}

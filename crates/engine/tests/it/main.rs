@@ -4,10 +4,12 @@
 
 mod abandon;
 mod answers;
+mod budgets;
 mod cache;
 mod children;
 mod commands;
 mod contexts;
+mod drain;
 mod faults;
 mod handlers;
 mod journal;

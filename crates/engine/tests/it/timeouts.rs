@@ -6,8 +6,8 @@ use std::time::Duration;
 use tine_engine::channel::append;
 use tine_engine::run::{Call, ChildMemory, Effects};
 use tine_engine::{
-    ErrorClass, Graph, GraphBuilder, NodeCx, NodeDefaults, NodeError, RetryPolicy, RunOptions,
-    START, Update, Value, World,
+    ErrorClass, Graph, GraphBuilder, Input, NodeCx, NodeDefaults, NodeError, RetryPolicy,
+    RunOptions, START, Update, Value, World,
 };
 
 fn graph(build: impl FnOnce(&mut GraphBuilder)) -> Graph {
@@ -234,4 +234,122 @@ fn a_late_attempt_can_do_nothing() {
     let outcome = block_on(scene.runner.invoke(&key, nothing(), options)).unwrap();
     insta::assert_snapshot!(outcome.values["log"], @r#"["attempt 1 of `a` is over; what it left running can do nothing any more"]"#);
     assert_eq!(*heard.lock().unwrap(), Vec::<String>::new());
+}
+
+/// `fast` beside `slow`, which sleeps for a second, in a run whose steps may take 500 ms.
+fn slow_step(build: impl FnOnce(&mut GraphBuilder)) -> (Scene, RunOptions) {
+    let graph = graph(|graph| {
+        graph.node("fast", |_: NodeCx| async {
+            Ok::<_, NodeError>(log("fast"))
+        });
+        graph.node("slow", |cx: NodeCx| async move {
+            let millis = if cx.now().0 == 0 { 1000 } else { 10 };
+            cx.world().sleep(ms(millis)).await;
+            Ok::<_, NodeError>(log("slow"))
+        });
+        build(graph);
+    });
+    let options = RunOptions {
+        step_timeout: Some(ms(500)),
+        ..RunOptions::default()
+    };
+    (Scene::new(graph), options)
+}
+
+#[test]
+fn a_step_that_takes_too_long_keeps_what_is_finished() {
+    let (scene, options) = slow_step(|graph| {
+        graph.edge(START, "fast").edge(START, "slow");
+    });
+    assert_eq!(
+        check(&scene, options.clone()),
+        "failed: node `slow` was not finished after 500 ms, which is the time limit of a step at 500 ms [\"fast\"]"
+    );
+    let next = scene.state().next;
+    let next: Vec<(&str, bool)> = next
+        .iter()
+        .map(|task| (&*task.node, task.error.is_some()))
+        .collect();
+    assert_eq!(next, [("slow", true)]);
+    let outcome = block_on(scene.run(Input::Continue, options)).unwrap();
+    assert_eq!(outcome.values["log"].to_canonical(), r#"["fast","slow"]"#);
+    insta::assert_snapshot!(scene.transcript(), @r#"
+    step 0
+      ran    __start__
+      next   fast slow
+    step 1
+      ran    fast slow
+      wrote  fast: log <- "fast"
+      failed slow: node `slow` was not finished after 500 ms, which is the time limit of a step
+    failed
+    step 1
+      ran    fast slow
+      wrote  fast (stored): log <- "fast"
+      wrote  slow: log <- "slow"
+      next   nothing
+    done
+    "#);
+}
+
+#[test]
+fn a_step_limit_holds_for_one_task_and_over_all_attempts() {
+    let (scene, options) = slow_step(|graph| {
+        graph.edge(START, "slow");
+    });
+    assert_eq!(
+        check(&scene, options),
+        "failed: node `slow` was not finished after 500 ms, which is the time limit of a step at 500 ms []"
+    );
+    let handled = Count::default();
+    let handles = handled.clone();
+    let (scene, options) = slow_step(|graph| {
+        let hangs = |_: NodeCx| async {
+            std::future::pending::<()>().await;
+            Ok::<_, NodeError>(())
+        };
+        let retry = RetryPolicy {
+            max_attempts: 99,
+            ..RetryPolicy::default()
+        };
+        let handler = move |_: NodeCx| {
+            handles.up();
+            async { Ok::<_, NodeError>(()) }
+        };
+        let node = graph.node("hangs", hangs).timeout(ms(10)).retry(retry);
+        node.on_error(handler);
+        graph.edge(START, "hangs");
+    });
+    assert_eq!(
+        check(&scene, options),
+        "failed: node `hangs` was not finished after 500 ms, which is the time limit of a step at 500 ms []"
+    );
+    // The time of the step is over for its handlers too.
+    assert_eq!(handled.get(), 0);
+}
+
+#[test]
+fn each_step_has_the_whole_time() {
+    let (scene, options) = slow_step(|graph| {
+        for name in ["a", "b"] {
+            graph.node(name, move |cx: NodeCx| async move {
+                cx.world().sleep(ms(400)).await;
+                Ok::<_, NodeError>(log(name))
+            });
+        }
+        graph.edge(START, "a").edge("a", "b");
+    });
+    assert_eq!(check(&scene, options), r#"done at 800 ms ["a","b"]"#);
+}
+
+#[test]
+fn a_step_without_time_is_refused() {
+    let (scene, _) = slow_step(|graph| {
+        graph.edge(START, "fast");
+    });
+    let options = RunOptions {
+        step_timeout: Some(Duration::ZERO),
+        ..RunOptions::default()
+    };
+    let refused = block_on(scene.run(nothing(), options)).unwrap_err();
+    insta::assert_snapshot!(refused, @"`step_timeout` of 0 lets nothing run; leave it out, or make it longer");
 }
