@@ -17,6 +17,11 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
+    /// Whether attempts are bounded at all.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.timeout.is_some() || self.idle_timeout.is_some()
+    }
+
     /// What is not said here, as `defaults` say it.
     fn or(self, defaults: &Self) -> Self {
         let retry = match self.retry.is_empty() {

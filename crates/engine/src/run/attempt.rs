@@ -2,64 +2,62 @@
 
 use super::bound::bounded;
 use super::cached::{Lookup, keep, look_up, writes_of};
+use super::context::RunCx;
 use super::ends::TaskEnd;
 use super::task::TaskCx;
 use crate::cache::{CacheKey, CachePolicy};
 use crate::checkpoint::{Record, RecordKind, RecordOp};
-use crate::command::{Command, Output, Update};
+use crate::command::{Command, Output, Target, Update};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError, panic_text};
-use crate::event::EventKind;
-use crate::graph::{Branch, Exits, HandlerDef, Patience};
-use crate::node::Node;
+use crate::event::{ChannelWrite, EventKind};
+use crate::graph::{Branch, Exits, Patience};
 use crate::policy::RetryPolicy;
 use crate::state::Overlay;
 use crate::step::{Done, TaskKind, resolve_label, resolve_output, resolve_target};
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What the attempts of a task run.
-enum Work<'a> {
-    Task {
-        kind: &'a TaskKind,
-        /// What the result is to be kept by.
-        kept: Option<(&'a CachePolicy, CacheKey)>,
-    },
-    Handler(&'a HandlerDef),
+pub(crate) enum Work<'a> {
+    /// The whole task, with the cache and the error handler of its node.
+    Whole(&'a TaskKind),
+    /// Its node, whose result is to be kept under this name.
+    Node(Option<CacheKey>),
+    /// The error handler of its node.
+    Handler,
 }
 
-/// Runs a task to its end: attempts, cache, error handler and all.
-pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
-    let run = &task.run;
-    let Some(node) = task.node else {
-        let work = Work::Task { kind, kept: None };
-        return attempts(&task, &work, &NO_PATIENCE).await;
-    };
-    let def = run.graph.node(node);
-    if let (Some(handler), Some(error)) = (&def.handler, task.caught()) {
-        return Box::pin(handle(&task, handler, error)).await;
-    }
-    let kept = match &def.cache {
-        None => None,
-        Some(policy) => match Box::pin(cached(&task, policy)).await {
-            Ok(Lookup::Known(done)) => {
-                task.note_cached();
-                return TaskEnd::Done(done);
-            }
-            Ok(Lookup::Unknown(key)) => Some((policy, key)),
-            Ok(Lookup::Off) => None,
-            Err(error) => return TaskEnd::Failed(run_error(&task, error)),
-        },
-    };
-    let end = attempts(&task, &Work::Task { kind, kept }, &def.patience).await;
-    match (end, &def.handler) {
-        (TaskEnd::Failed(error), Some(handler)) if is_for_handlers(&error) => {
-            Box::pin(catch(&task, handler, &error)).await
+/// Runs a task whose node has an error handler or is to be cached. In a box, so that no other task is larger for it.
+fn with_policies(task: Arc<TaskCx>) -> BoxFuture<'static, TaskEnd> {
+    Box::pin(async move {
+        let def = task.node.map(|node| task.run.graph.node(node));
+        let handled = def.is_some_and(|def| def.handler.is_some());
+        if let Some(error) = task.caught().filter(|_| handled) {
+            return handle(&task, error).await;
         }
-        (end, _) => end,
-    }
+        let kept = match def.and_then(|def| def.cache.as_ref()) {
+            None => None,
+            Some(policy) => match cached(&task, policy).await {
+                Ok(Lookup::Known(done)) => {
+                    task.note_cached();
+                    return TaskEnd::Done(done);
+                }
+                Ok(Lookup::Unknown(key)) => Some(key),
+                Ok(Lookup::Off) => None,
+                Err(error) => return TaskEnd::Failed(run_error(&task, error)),
+            },
+        };
+        match run_task(task.clone(), Work::Node(kept)).await {
+            TaskEnd::Failed(error) if handled && is_for_handlers(&error) => {
+                catch(&task, &error).await
+            }
+            end => end,
+        }
+    })
 }
 
 /// The start of a run is tried once, and takes as long as it takes.
@@ -86,26 +84,36 @@ fn is_for_handlers(error: &RunError) -> bool {
 }
 
 /// Hands an error to the handler of its task: first for good, so that going on after a crash does not run the node again.
-async fn catch(task: &Arc<TaskCx>, handler: &HandlerDef, error: &RunError) -> TaskEnd {
+async fn catch(task: &Arc<TaskCx>, error: &RunError) -> TaskEnd {
     let caught = RecordOp::Put(Record {
         task: task.path.clone(),
         kind: RecordKind::Caught(error.clone()),
     });
     match task.run.record(task.info.checkpoint, vec![caught]).await {
-        Ok(()) => handle(task, handler, error).await,
+        Ok(()) => handle(task, error).await,
         Err(error) => TaskEnd::Failed(RunError::Store(error)),
     }
 }
 
 /// Runs the handler of a task that failed.
-async fn handle(task: &Arc<TaskCx>, handler: &HandlerDef, error: &RunError) -> TaskEnd {
-    let cx = task.handler(error);
-    attempts(&cx, &Work::Handler(handler), &handler.handler.patience).await
+async fn handle(task: &Arc<TaskCx>, error: &RunError) -> TaskEnd {
+    run_task(task.handler(error), Work::Handler).await
 }
 
-/// Makes attempts until one ends well, or none is left.
-async fn attempts(task: &Arc<TaskCx>, work: &Work<'_>, patience: &Patience) -> TaskEnd {
+/// Runs a task to its end: makes attempts until one ends well, or none is left.
+pub(crate) async fn run_task(task: Arc<TaskCx>, work: Work<'_>) -> TaskEnd {
     let run = &task.run;
+    let def = task.node.map(|node| run.graph.node(node));
+    if let (Work::Whole(_), Some(def)) = (&work, def)
+        && (def.handler.is_some() || def.cache.is_some())
+    {
+        return with_policies(task.clone()).await;
+    }
+    let handler = def.and_then(|def| def.handler.as_ref());
+    let patience = match (&work, handler) {
+        (Work::Handler, Some(handler)) => &handler.handler.patience,
+        _ => def.map_or(&NO_PATIENCE, |def| &def.patience),
+    };
     let mut number = 0;
     loop {
         number += 1;
@@ -117,20 +125,24 @@ async fn attempts(task: &Arc<TaskCx>, work: &Work<'_>, patience: &Patience) -> T
                 attempt: number,
             });
         }
-        let attempt = AssertUnwindSafe(one_attempt(&cx, work)).catch_unwind();
-        let result = match patience {
-            Patience {
-                timeout: None,
-                idle_timeout: None,
-                ..
-            } => Ok(attempt.await),
-            patience => bounded(task, patience, attempt).await,
+        let result = match patience.is_bounded() {
+            false => {
+                AssertUnwindSafe(one_attempt(&cx, &work))
+                    .catch_unwind()
+                    .await
+            }
+            true => {
+                // In a box, for futures are moved around with all the room that any of their ways needs.
+                let attempt = AssertUnwindSafe(one_attempt(&cx, &work)).catch_unwind();
+                let result = Box::pin(bounded(&task, patience, attempt)).await;
+                result.unwrap_or_else(|error| Ok(Err(error)))
+            }
         };
         task.end_attempt(number);
         let error = match result {
-            Ok(Ok(Ok(done))) => return TaskEnd::Done(done),
-            Ok(Ok(Err(error))) | Err(error) => error,
-            Ok(Err(payload)) => panicked(&*payload),
+            Ok(Ok(done)) => return TaskEnd::Done(done),
+            Ok(Err(error)) => error,
+            Err(payload) => panicked(&*payload),
         };
         let asked = task.take_asked(number);
         if error.is_interrupt() && !asked.is_empty() {
@@ -144,7 +156,7 @@ async fn attempts(task: &Arc<TaskCx>, work: &Work<'_>, patience: &Patience) -> T
             kind => NodeError::from_kind(kind),
         };
         if error.stops_run() {
-            return TaskEnd::Failed(run_error(task, error));
+            return TaskEnd::Failed(run_error(&task, error));
         }
         let delay = delay(&patience.retry, number, &error, || run.world.random());
         run.emit(task.info.step, || EventKind::TaskFailed {
@@ -155,7 +167,7 @@ async fn attempts(task: &Arc<TaskCx>, work: &Work<'_>, patience: &Patience) -> T
         });
         match delay {
             Some(delay) => run.world.sleep(delay).await,
-            None => return TaskEnd::Failed(run_error(task, error)),
+            None => return TaskEnd::Failed(run_error(&task, error)),
         }
     }
 }
@@ -178,62 +190,66 @@ fn panicked(payload: &(dyn std::any::Any + Send)) -> NodeError {
 
 async fn one_attempt(cx: &NodeCx, work: &Work<'_>) -> Result<Done, NodeError> {
     let run = cx.run_cx();
-    match work {
-        Work::Task {
-            kind: TaskKind::Start { writes, goto },
-            ..
-        } => {
-            let update = writes.iter().cloned().fold(Update::new(), |update, write| {
-                update.with(write.channel, write.write)
-            });
-            let entry = if goto.is_empty() {
-                &run.graph.0.entry
-            } else {
-                &NO_EXITS
+    let def = cx.task.node.map(|node| run.graph.node(node));
+    let handler = match work {
+        Work::Whole(_) | Work::Node(_) => None,
+        Work::Handler => def.and_then(|def| def.handler.as_ref()),
+    };
+    let (output, exits) = match (work, def) {
+        (Work::Whole(TaskKind::Start { writes, goto }), _) => start_output(run, writes, goto),
+        (_, None) => (Output::default(), &NO_EXITS),
+        (_, Some(def)) => {
+            let (node, exits) = match handler {
+                None => (&def.node, &def.exits),
+                Some(handler) => (&handler.handler.node, &handler.exits),
             };
-            let command = Command {
-                goto: goto.clone(),
-                ..Command::default()
+            let output = match node.run(cx.clone()).await.map_err(NodeError::into_kind) {
+                Ok(output) => output,
+                // What a child graph sends up is as if this node had returned it.
+                Err(NodeErrorKind::FromChild(commands)) => Output {
+                    update: Update::new(),
+                    commands: commands.into_iter().map(Command::here).collect(),
+                },
+                Err(kind) => return Err(NodeError::from_kind(kind)),
             };
-            let output = Output {
-                update,
-                commands: vec![command],
-            };
-            finish(cx, entry, output).await
+            (output, exits)
         }
-        Work::Task {
-            kind: TaskKind::Node { node, .. },
-            kept,
-        } => {
-            let def = run.graph.node(*node);
-            let output = output_of(&*def.node, cx).await?;
-            match kept {
-                None => finish(cx, &def.exits, output).await,
-                Some((policy, key)) => {
-                    let writes = writes_of(&output);
-                    let done = finish(cx, &def.exits, output).await?;
-                    Box::pin(keep(cx, policy, key, writes, &done)).await?;
-                    Ok(done)
-                }
-            }
-        }
-        Work::Handler(handler) => {
-            let output = output_of(&*handler.handler.node, cx).await?;
-            finish(cx, &handler.exits, output).await
-        }
+    };
+    let kept = match work {
+        Work::Node(Some(key)) => Some((key, writes_of(&output))),
+        _ => None,
+    };
+    let done = finish(cx, exits, output).await?;
+    if let Some((key, writes)) = kept
+        && let Some(policy) = def.and_then(|def| def.cache.as_ref())
+    {
+        Box::pin(keep(cx, policy, key, writes, &done)).await?;
     }
+    Ok(done)
 }
 
-async fn output_of(node: &dyn Node, cx: &NodeCx) -> Result<Output, NodeError> {
-    match node.run(cx.clone()).await.map_err(NodeError::into_kind) {
-        Ok(output) => Ok(output),
-        // What a child graph sends up is as if this node had returned it.
-        Err(NodeErrorKind::FromChild(commands)) => Ok(Output {
-            update: Update::new(),
-            commands: commands.into_iter().map(Command::here).collect(),
-        }),
-        Err(kind) => Err(NodeError::from_kind(kind)),
-    }
+/// What the start of a run writes, and where it goes.
+fn start_output<'a>(
+    run: &'a RunCx,
+    writes: &[ChannelWrite],
+    goto: &[Target],
+) -> (Output, &'a Exits) {
+    let update = writes.iter().cloned().fold(Update::new(), |update, write| {
+        update.with(write.channel, write.write)
+    });
+    let entry = match goto.is_empty() {
+        true => &run.graph.0.entry,
+        false => &NO_EXITS,
+    };
+    let command = Command {
+        goto: goto.to_vec(),
+        ..Command::default()
+    };
+    let output = Output {
+        update,
+        commands: vec![command],
+    };
+    (output, entry)
 }
 
 /// What becomes of an output: its names resolved, its routers asked.

@@ -1,6 +1,6 @@
 //! Running the tasks of a step side by side.
 
-use super::attempt::run_task;
+use super::attempt::{Work, run_task};
 use super::context::RunCx;
 use super::ends::{Ends, TaskEnd, end_records};
 use super::limits::StepBound;
@@ -29,7 +29,13 @@ pub(crate) async fn run_tasks(
     let mut late = bound.map(|bound| run.world.sleep(bound.after));
     if let ([cx], [task]) = (contexts, tasks) {
         // The one task of a step needs no record of its own: the checkpoint of the step says it all.
-        let end = match or_stopped(run, &mut late, run_task(cx.clone(), &task.kind)).await {
+        let end = match or_stopped(
+            run,
+            &mut late,
+            run_task(cx.clone(), Work::Whole(&task.kind)),
+        )
+        .await
+        {
             Ok(end) => {
                 announce(run, cx, &end);
                 Some(end)
@@ -43,7 +49,7 @@ pub(crate) async fn run_tasks(
     let mut running = FuturesUnordered::new();
     let mut start = |running: &mut FuturesUnordered<_>| {
         if let Some((at, (cx, task))) = waiting.next() {
-            running.push(async move { (at, run_task(cx.clone(), &task.kind).await) });
+            running.push(async move { (at, run_task(cx.clone(), Work::Whole(&task.kind)).await) });
         }
     };
     for _ in 0..run.max_parallel.max(1).min(tasks.len()) {

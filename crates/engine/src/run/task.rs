@@ -32,7 +32,8 @@ pub(crate) struct TaskCx {
     pub(crate) path: Arc<str>,
     pub(crate) visits: u64,
     pub(crate) info: StepInfo,
-    recorded: Recorded,
+    /// None in most steps, which nothing was recorded of before.
+    recorded: Option<Box<Recorded>>,
     /// For the task of an error handler: what it handles.
     handles: Option<Box<Handles>>,
     /// How the task came to its end, if not by its node.
@@ -81,7 +82,7 @@ struct Attempt {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
     /// The error that was handed to the handler, and what the handler did so far.
-    caught: Option<Box<(RunError, Self)>>,
+    caught: Option<(RunError, Option<Box<Self>>)>,
     spent: Spend,
     answers: BTreeMap<Slot, Value>,
     /// Questions without an answer.
@@ -91,8 +92,11 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     /// What the records of a checkpoint say of the task at this path.
-    pub(crate) fn of(records: &[Record], path: &str) -> Self {
-        let mut recorded = Self::default();
+    pub(crate) fn of(records: &[Record], path: &str) -> Option<Box<Self>> {
+        if records.is_empty() {
+            return None;
+        }
+        let mut recorded = Box::<Self>::default();
         for record in records.iter().filter(|record| &*record.task == path) {
             match &record.kind {
                 RecordKind::Asked { slot, .. } => recorded.open.push(slot.clone()),
@@ -105,7 +109,7 @@ impl Recorded {
                 RecordKind::Spent(spent) => recorded.spent = *spent,
                 RecordKind::Caught(error) => {
                     let handler = Self::of(records, &handler_name(path));
-                    recorded.caught = Some(Box::new((error.clone(), handler)));
+                    recorded.caught = Some((error.clone(), handler));
                 }
                 _ => {}
             }
@@ -113,7 +117,7 @@ impl Recorded {
         recorded
             .open
             .retain(|slot| !recorded.answers.contains_key(slot));
-        recorded
+        Some(recorded)
     }
 }
 
@@ -138,7 +142,7 @@ impl TaskCx {
         view: &StateView,
         info: StepInfo,
         task: &Task,
-        mut recorded: Recorded,
+        mut recorded: Option<Box<Recorded>>,
     ) -> Self {
         let (node, input) = match &task.kind {
             TaskKind::Start { .. } => (None, None),
@@ -156,8 +160,8 @@ impl TaskCx {
             path: task.path.clone(),
             visits: task.visits,
             info,
-            calls: Mutex::new(std::mem::take(&mut recorded.calls)),
-            spent: Mutex::new(recorded.spent),
+            calls: Mutex::new(take_calls(&mut recorded)),
+            spent: Mutex::new(spent_of(recorded.as_deref())),
             recorded,
             handles: None,
             other: OnceLock::new(),
@@ -171,10 +175,9 @@ impl TaskCx {
     /// own.
     pub(crate) fn handler(self: &Arc<Self>, error: &RunError) -> Arc<Self> {
         let name = self.node_name();
-        let mut recorded = match &self.recorded.caught {
-            Some(caught) => caught.1.clone(),
-            None => Recorded::default(),
-        };
+        let recorded = self.recorded.as_deref();
+        let caught = recorded.and_then(|recorded| recorded.caught.as_ref());
+        let mut recorded = caught.and_then(|caught| caught.1.clone());
         let handles = Handles {
             name: handler_name(name).into(),
             error: HandledError::new(self.run.node_path(name).into(), error.clone()),
@@ -187,8 +190,8 @@ impl TaskCx {
             path: handler_name(&self.path).into(),
             visits: self.visits,
             info: self.info,
-            calls: Mutex::new(std::mem::take(&mut recorded.calls)),
-            spent: Mutex::new(recorded.spent),
+            calls: Mutex::new(take_calls(&mut recorded)),
+            spent: Mutex::new(spent_of(recorded.as_deref())),
             recorded,
             handles: Some(Box::new(handles)),
             other: OnceLock::new(),
@@ -203,7 +206,11 @@ impl TaskCx {
 
     /// The error that an earlier invocation handed to the handler.
     pub(crate) fn caught(&self) -> Option<&RunError> {
-        self.recorded.caught.as_ref().map(|caught| &caught.0)
+        self.caught_before().map(|(error, _)| error)
+    }
+
+    fn caught_before(&self) -> Option<&(RunError, Option<Box<Recorded>>)> {
+        self.recorded.as_ref()?.caught.as_ref()
     }
 
     /// What this handles, if it is the task of an error handler.
@@ -222,7 +229,8 @@ impl TaskCx {
 
     /// Whether somebody answered the task, in which case its result depends on more than its input.
     pub(crate) fn was_answered(&self) -> bool {
-        !self.recorded.answers.is_empty()
+        let recorded = self.recorded.as_ref();
+        recorded.is_some_and(|recorded| !recorded.answers.is_empty())
     }
 
     /// Whose questions are those of the task: the handler's, once it runs.
@@ -236,7 +244,7 @@ impl TaskCx {
     /// The names of the node and of the task that are shown as having finished.
     pub(crate) fn finisher(&self) -> (Arc<str>, Arc<str>) {
         let asker = self.asker();
-        let handled_before = self.recorded.caught.is_some() && std::ptr::eq(asker, self);
+        let handled_before = self.caught_before().is_some() && std::ptr::eq(asker, self);
         match handled_before {
             true => (
                 handler_name(self.node_name()).into(),
@@ -284,9 +292,9 @@ impl TaskCx {
     /// What the task and its handler have spent at their checkpoint.
     pub(crate) fn spent(&self) -> Spend {
         let asker = self.asker();
-        let handlers = match &self.recorded.caught {
+        let handlers = match self.caught_before() {
             _ if !std::ptr::eq(asker, self) => asker.own_spent(),
-            Some(caught) => caught.1.spent,
+            Some((_, recorded)) => spent_of(recorded.as_deref()),
             None => Spend::default(),
         };
         self.own_spent().and(handlers)
@@ -363,7 +371,7 @@ impl TaskCx {
     }
 
     pub(crate) fn answer(&self, slot: &Slot) -> Option<&Value> {
-        self.recorded.answers.get(slot)
+        self.recorded.as_ref()?.answers.get(slot)
     }
 
     pub(crate) fn ask(&self, number: u32, asked: Asked) {
@@ -382,7 +390,8 @@ impl TaskCx {
         &'a self,
         asked: &'a [Asked],
     ) -> impl Iterator<Item = &'a Slot> {
-        let open = self.recorded.open.iter();
+        let recorded = self.recorded.iter();
+        let open = recorded.flat_map(|recorded| &recorded.open);
         open.filter(|slot| !asked.iter().any(|asked| asked.slot == **slot))
     }
 
@@ -411,6 +420,17 @@ impl fmt::Debug for TaskCx {
             .field("path", &self.path)
             .finish_non_exhaustive()
     }
+}
+
+fn take_calls(recorded: &mut Option<Box<Recorded>>) -> BTreeMap<Arc<str>, CallRecord> {
+    recorded
+        .as_mut()
+        .map(|recorded| std::mem::take(&mut recorded.calls))
+        .unwrap_or_default()
+}
+
+fn spent_of(recorded: Option<&Recorded>) -> Spend {
+    recorded.map_or_else(Spend::default, |recorded| recorded.spent)
 }
 
 /// The name of the error handler of what has this name. No node and no dispatch is called so.

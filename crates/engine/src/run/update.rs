@@ -5,7 +5,7 @@ use super::context::{RunCx, start_name};
 use super::drain::Drain;
 use super::open::load_thread;
 use super::steps::NO_HEAD;
-use super::task::{Recorded, StepInfo, TaskCx};
+use super::task::{StepInfo, TaskCx};
 use crate::checkpoint::{Scope, Source, ThreadKey};
 use crate::command::{Output, START};
 use crate::error::{Location, RunError};
@@ -99,7 +99,7 @@ impl Runner {
             overlay: None,
             reads: None,
         };
-        let cx = Arc::new(TaskCx::new(&run, &view, info, &task, Recorded::default()));
+        let cx = Arc::new(TaskCx::new(&run, &view, info, &task, None));
         let done = super::attempt::finish_as(cx, &task.kind, output.into()).await?;
         drop(view);
         state.next.clear();
