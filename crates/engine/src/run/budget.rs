@@ -266,9 +266,13 @@ impl NodeCx {
         self.run_cx().ledger.spent()
     }
 
-    /// The task of the root graph that pays: this one, or the one that this one's graph runs in.
+    /// The task of the root graph that pays: this one, or the one that this one's graph runs in at whatever depth.
     fn spender(&self) -> &Arc<TaskCx> {
-        self.run_cx().host.as_ref().unwrap_or(&self.task)
+        let mut task = &self.task;
+        while let Some(host) = &task.run.host {
+            task = host;
+        }
+        task
     }
 }
 

@@ -93,10 +93,7 @@ impl NodeCx {
             graph_path,
             writer,
             run: Some(place.run),
-            host: Some((
-                run.host.clone().unwrap_or_else(|| self.task.clone()),
-                run.ledger.clone(),
-            )),
+            host: Some((self.task.clone(), run.ledger.clone())),
         };
         let outcome = Box::pin(open::invoke(&runner, invocation, input, options))
             .await

@@ -39,7 +39,7 @@ pub(crate) struct RunCx {
     /// Whether this graph stops when it is asked to. A child that keeps no state could not go on from there.
     pub(crate) drains: bool,
     pub(crate) ledger: Arc<Ledger>,
-    /// The task of the root graph in which this graph runs, if this is not the root: it pays for what is spent here.
+    /// The task in which this graph runs, if it is not the root.
     pub(crate) host: Option<Arc<TaskCx>>,
 }
 

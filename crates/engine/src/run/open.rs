@@ -33,7 +33,7 @@ pub(super) struct Invocation {
     pub(super) writer: Option<Arc<dyn ThreadWriter>>,
     /// The id of a new run, if it is not to be drawn.
     pub(super) run: Option<Id>,
-    /// The task of the root graph that pays for a child, and what its run has spent.
+    /// The task in which a child runs, and what the run of the root graph has spent.
     pub(super) host: Option<(Arc<TaskCx>, Arc<Ledger>)>,
 }
 

@@ -271,10 +271,15 @@ impl TaskCx {
         attempt <= self.over.load(Ordering::Relaxed)
     }
 
-    /// Notes that an attempt goes on.
+    /// Notes that an attempt goes on, and with it the tasks in which its graph runs.
     pub(crate) fn note_progress(&self, attempt: u32) {
-        if !self.is_over(attempt) {
-            self.progress.fetch_add(1, Ordering::Relaxed);
+        if self.is_over(attempt) {
+            return;
+        }
+        let mut goes_on = Some(self);
+        while let Some(task) = goes_on {
+            task.progress.fetch_add(1, Ordering::Relaxed);
+            goes_on = task.run.host.as_deref();
         }
     }
 

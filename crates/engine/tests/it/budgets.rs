@@ -290,6 +290,82 @@ fn children_spend_what_the_root_has() {
 }
 
 #[test]
+fn children_of_children_spend_it_too_and_what_they_spent_is_not_forgotten() {
+    let tries = Count::default();
+    let mut inner = graph(|graph| {
+        let node = move |cx: NodeCx| {
+            let first = tries.up() == 1;
+            async move {
+                cx.reserve(Spend::tokens(9))?
+                    .settle(Spend::tokens(9))
+                    .await?;
+                match first {
+                    true => Err(NodeError::new(ErrorClass::Internal, "boom")),
+                    false => Ok(()),
+                }
+            }
+        };
+        graph.node("x", node);
+        graph.edge(START, "x");
+    });
+    for _ in 0..2 {
+        inner = graph(|graph| {
+            graph.node("child", Subgraph::new(inner));
+            graph.edge(START, "child");
+        });
+    }
+    let scene = Scene::new(inner);
+    assert_eq!(
+        check(&scene, nothing(), RunOptions::default()),
+        "failed: node `child/child/x` failed: boom [] for 9"
+    );
+    assert_eq!(
+        check(&scene, Input::Continue, RunOptions::default()),
+        "done [] for 18"
+    );
+}
+
+#[test]
+fn the_order_of_finishing_changes_nothing_that_is_stored() {
+    let stored = |waits: [u64; 3]| {
+        let graph = graph(|graph| {
+            for (at, wait) in waits.into_iter().enumerate() {
+                let name = ["a", "b", "c"][at];
+                let node = move |cx: NodeCx| async move {
+                    let used = Spend::tokens(10 + at as u64);
+                    let reservation = cx.reserve(Spend::tokens(20))?;
+                    cx.world().sleep(Duration::from_millis(wait)).await;
+                    reservation.settle(used).await?;
+                    match at {
+                        1 => Err(NodeError::new(ErrorClass::Internal, "boom")),
+                        _ => Ok(Update::new().set("log", cx.node().to_string())),
+                    }
+                };
+                let handler = |cx: NodeCx| async move {
+                    cx.reserve(Spend::tokens(1))?
+                        .settle(Spend::tokens(1))
+                        .await?;
+                    Ok::<_, NodeError>(Update::new().set("log", cx.node().to_string()))
+                };
+                graph.node(name, node).on_error(handler);
+                graph.edge(START, name);
+            }
+        });
+        let checkpointer = MemoryCheckpointer::new();
+        let scene = Scene::over(graph, Arc::new(checkpointer.clone()));
+        let outcome = block_on(scene.run(nothing(), tokens(100))).unwrap();
+        assert_eq!(outcome.exit.name(), "done");
+        let scope = Scope::root(crate::scene::thread());
+        let stored = block_on(checkpointer.load(&scope, None)).unwrap().unwrap();
+        Value::from(stored.values).to_canonical()
+    };
+    let expected = r##"{"__account":{"tokens":34},"log":["a","b#handler","c"]}"##;
+    for waits in [[1, 2, 3], [3, 2, 1], [2, 3, 1], [1, 1, 1], [2, 1, 2]] {
+        assert_eq!(stored(waits), expected, "{waits:?}");
+    }
+}
+
+#[test]
 fn a_recorded_call_is_not_paid_for_again() {
     let asks = |cx: NodeCx| async move {
         let call = Call::new("model", &Value::Null);

@@ -4,7 +4,7 @@ use crate::scene::{Count, Scene, block_on, nothing};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tine_engine::channel::append;
-use tine_engine::run::{Call, ChildMemory, Effects};
+use tine_engine::run::{Call, ChildMemory, Effects, Subgraph};
 use tine_engine::{
     ErrorClass, Graph, GraphBuilder, Input, NodeCx, NodeDefaults, NodeError, RetryPolicy,
     RunOptions, START, Update, Value, World,
@@ -107,6 +107,39 @@ fn all_that_a_node_tells_or_begins_is_progress() {
             .map(drop)
     });
     assert_eq!(children, fine);
+}
+
+#[test]
+fn what_a_child_shows_is_progress_of_the_tasks_it_runs_in() {
+    let check = |shows: bool| {
+        let mut graph = Graph::builder("inner");
+        graph.channel("log", append::<String>());
+        graph.node("a", move |cx: NodeCx| async move {
+            for _ in 0..3 {
+                cx.world().sleep(ms(60)).await;
+                if shows {
+                    cx.emit("token", || "x".into());
+                }
+            }
+            Ok::<_, NodeError>(log("fine"))
+        });
+        graph.edge(START, "a");
+        for name in ["middle", "outer"] {
+            let child = graph.build().unwrap();
+            graph = Graph::builder(name);
+            graph.channel("log", append::<String>());
+            graph
+                .node("child", Subgraph::new(child))
+                .idle_timeout(ms(100));
+            graph.edge(START, "child");
+        }
+        check(&Scene::new(graph.build().unwrap()), RunOptions::default())
+    };
+    assert_eq!(check(true), r#"done at 180 ms ["fine"]"#);
+    assert_eq!(
+        check(false),
+        "failed: node `child/child` showed no progress for 100 ms, which is its idle timeout at 100 ms []"
+    );
 }
 
 #[test]
