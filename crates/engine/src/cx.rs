@@ -2,8 +2,8 @@
 
 use crate::channel::Channel;
 use crate::checkpoint::ThreadKey;
-use crate::error::NodeError;
-use crate::event::{Event, EventKind};
+use crate::error::{ErrorClass, HandledError, NodeError, NodeErrorKind};
+use crate::event::{Event, EventKind, Listener};
 use crate::interrupt::{Interrupt, InterruptId, Slot};
 use crate::run::context::RunCx;
 use crate::run::task::{Asked, TaskCx};
@@ -26,6 +26,15 @@ pub struct NodeCx {
 }
 
 impl NodeCx {
+    pub(crate) fn new(task: Arc<TaskCx>, attempt: u32) -> Self {
+        Self {
+            task,
+            overlay: None,
+            attempt,
+            call: None,
+        }
+    }
+
     pub(crate) fn run_cx(&self) -> &RunCx {
         &self.task.run
     }
@@ -91,7 +100,7 @@ impl NodeCx {
             .unwrap_or_else(|| self.state().to_map().into())
     }
 
-    /// The name of the node.
+    /// The name of the node; of its error handler, the name of the node and `#handler`.
     #[must_use]
     pub fn node(&self) -> &Arc<str> {
         self.task.node_name()
@@ -219,21 +228,70 @@ impl NodeCx {
         Err(NodeError::interrupted())
     }
 
-    /// Tells listeners something. Costs nothing if there are none.
+    /// Asks the run to stop at its next step boundary, as [`RunOptions::drain`](crate::RunOptions::drain) does.
+    pub fn request_drain(&self) {
+        self.run_cx().drain.request();
+    }
+
+    /// Whether the run was asked to stop at its next step boundary: work that takes long can end early.
+    #[must_use]
+    pub fn drain_requested(&self) -> bool {
+        self.run_cx().drain.is_requested()
+    }
+
+    /// In an error handler, the failure that it handles.
+    #[must_use]
+    pub fn handled_error(&self) -> Option<&HandledError> {
+        self.task.handles()
+    }
+
+    /// Says that the attempt goes on, which begins its idle timeout anew. Whatever the node tells or begins says so too.
+    pub fn heartbeat(&self) {
+        self.task.note_progress(self.attempt);
+    }
+
+    /// Refuses what an attempt that is over would still do.
+    ///
+    /// # Errors
+    /// If it is over.
+    pub(crate) fn check_attempt(&self) -> Result<(), NodeError> {
+        if !self.task.is_over(self.attempt) {
+            self.heartbeat();
+            return Ok(());
+        }
+        let run = self.run_cx().writer();
+        run.map_err(|error| NodeError::from_kind(NodeErrorKind::Run(Box::new(error.into()))))?;
+        let message = format!(
+            "attempt {} of `{}` is over; what it left running can do nothing any more",
+            self.attempt,
+            self.path()
+        );
+        Err(NodeError::new(ErrorClass::Canceled, message))
+    }
+
+    /// Tells listeners something, unless the attempt is over. Costs nothing if there are none.
     pub fn emit(&self, kind: &str, data: impl FnOnce() -> Value) {
         let run = self.run_cx();
-        if let Some(listener) = &run.listener {
-            let kind = EventKind::Custom {
-                node: self.node().clone(),
-                kind: kind.into(),
-                data: data(),
-            };
-            listener.on_event(&Event {
-                namespace: run.graph_path.clone(),
-                step: self.task.info.step,
-                kind,
-            });
+        self.heartbeat();
+        if let Some(listener) = &run.listener
+            && !self.task.is_over(self.attempt)
+        {
+            self.tell(&**listener, kind, data());
         }
+    }
+
+    fn tell(&self, listener: &dyn Listener, kind: &str, data: Value) {
+        let run = self.run_cx();
+        let kind = EventKind::Custom {
+            node: self.node().clone(),
+            kind: kind.into(),
+            data,
+        };
+        listener.on_event(&Event {
+            namespace: run.graph_path.clone(),
+            step: self.task.info.step,
+            kind,
+        });
     }
 }
 

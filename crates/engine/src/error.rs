@@ -25,7 +25,7 @@ pub enum ErrorClass {
     Denied,
     /// An expression of a graph file failed.
     Expression,
-    /// Too many steps or visits.
+    /// Too many steps or visits, or a budget used up.
     StepLimit,
     /// The run was cancelled.
     Canceled,
@@ -101,6 +101,13 @@ impl NodeError {
     #[must_use]
     pub fn is_interrupt(&self) -> bool {
         matches!(*self.0, NodeErrorKind::Interrupted)
+    }
+
+    /// Whether this is no failure of the node but stops its run: a child that stopped as asked, a budget used up. Like an
+    /// interrupt it must be handed on.
+    #[must_use]
+    pub fn stops_run(&self) -> bool {
+        matches!(&*self.0, NodeErrorKind::Run(error) if error.stops_run())
     }
 
     /// The class, for retry policies.
@@ -194,6 +201,22 @@ pub enum RunError {
         /// How long it may take.
         millis: u64,
     },
+    /// A node's attempt showed no progress for longer than it may.
+    #[error("node `{}` showed no progress for {millis} ms, which is its idle timeout", location.node)]
+    IdleTimeout {
+        /// Where.
+        location: Location,
+        /// How long it may show none.
+        millis: u64,
+    },
+    /// A task was not finished when the time of its step was over.
+    #[error("node `{}` was not finished after {millis} ms, which is the time limit of a step", location.node)]
+    StepTimeout {
+        /// Where.
+        location: Location,
+        /// How long the step may take.
+        millis: u64,
+    },
     /// A node or a router went to a node that does not exist.
     #[error("node `{}` goes to `{target}`, and graph `{}` has no such node", location.node, location.graph)]
     UnknownNode {
@@ -280,6 +303,20 @@ pub enum RunError {
         /// The limit.
         limit: u64,
     },
+    /// A run spent, or wanted to spend, more than it may.
+    #[error("{}", over_budget(location, budget, *limit, *spent, *asked))]
+    Budget {
+        /// Where: the node that asked for more, if one did.
+        location: Location,
+        /// Which budget: `tokens`, `cost_micros` or `wall_millis`.
+        budget: Arc<str>,
+        /// How much may be spent.
+        limit: u64,
+        /// How much was, with what is set aside.
+        spent: u64,
+        /// How much more was asked for; 0 if the run was found over its budget between two steps.
+        asked: u64,
+    },
     /// Nothing to start from and nothing to go on with.
     #[error("thread `{thread}` has nothing to go on with; give it an input")]
     EmptyInput {
@@ -346,6 +383,9 @@ pub enum RunError {
         /// What the system said.
         message: String,
     },
+    /// A child graph was asked to stop, and did between two steps.
+    #[error("stopped between two steps, as asked")]
+    Drained,
     /// The checkpointer failed.
     #[error("the thread could not be stored or read: {0}")]
     Store(StoreError),
@@ -365,11 +405,20 @@ impl RunError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Node { class, .. } => *class,
-            Self::NodeTimeout { .. } => ErrorClass::Timeout,
-            Self::StepLimit { .. } | Self::VisitLimit { .. } => ErrorClass::StepLimit,
-            Self::Cancelled => ErrorClass::Canceled,
+            Self::NodeTimeout { .. } | Self::IdleTimeout { .. } | Self::StepTimeout { .. } => {
+                ErrorClass::Timeout
+            }
+            Self::StepLimit { .. } | Self::VisitLimit { .. } | Self::Budget { .. } => {
+                ErrorClass::StepLimit
+            }
+            Self::Cancelled | Self::Drained => ErrorClass::Canceled,
             _ => ErrorClass::Internal,
         }
+    }
+
+    /// Whether the run stops with this, and no task of it has failed: it goes on where it was.
+    pub(crate) fn stops_run(&self) -> bool {
+        matches!(self, Self::Drained | Self::Budget { .. })
     }
 
     /// The error as the graph above sees it: the path of its node begins with `above`.
@@ -405,6 +454,8 @@ impl RunError {
     pub fn node(&self) -> Option<&Arc<str>> {
         let (Self::Node { location, .. }
         | Self::NodeTimeout { location, .. }
+        | Self::IdleTimeout { location, .. }
+        | Self::StepTimeout { location, .. }
         | Self::UnknownNode { location, .. }
         | Self::UnmappedRoute { location, .. }
         | Self::ConcurrentUpdate { location, .. }
@@ -412,6 +463,7 @@ impl RunError {
         | Self::Reducer { location, .. }
         | Self::UnknownInput { location, .. }
         | Self::VisitLimit { location, .. }
+        | Self::Budget { location, .. }
         | Self::NoParent { location }
         | Self::JournalMismatch { location, .. }
         | Self::Mismatch { location, .. }) = self
@@ -426,6 +478,22 @@ impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
+}
+
+fn over_budget(location: &Location, budget: &str, limit: u64, spent: u64, asked: u64) -> String {
+    let (what, unit) = match budget {
+        "wall_millis" => ("take", "ms"),
+        "tokens" => ("spend", "tokens"),
+        "cost_micros" => ("spend", "millionths"),
+        other => ("spend", other),
+    };
+    let more = match asked {
+        0 => String::new(),
+        asked => format!(", and node `{}` asks for {asked} more", location.node),
+    };
+    format!(
+        "the run may {what} {limit} {unit}; {spent} are used up{more}; it can go on with a larger budget"
+    )
 }
 
 fn list(names: &[Arc<str>]) -> String {
@@ -530,6 +598,52 @@ pub enum StoreError {
         /// What it said.
         message: String,
     },
+}
+
+/// The failure that an error handler handles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HandledError {
+    node: Arc<str>,
+    error: RunError,
+}
+
+impl HandledError {
+    pub(crate) fn new(node: Arc<str>, error: RunError) -> Self {
+        Self { node, error }
+    }
+
+    /// The path of the node that failed: names from the root graph down, joined with `/`.
+    #[must_use]
+    pub fn node(&self) -> &Arc<str> {
+        &self.node
+    }
+
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.error.class()
+    }
+
+    /// What the node said, without its name.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match &self.error {
+            RunError::Node { message, .. } => message.clone(),
+            error => error.to_string(),
+        }
+    }
+
+    /// The error.
+    #[must_use]
+    pub fn error(&self) -> &RunError {
+        &self.error
+    }
+
+    /// The error as data: its `code`, and what belongs to that.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        Value::from(&self.error)
+    }
 }
 
 /// What a panic carried, as text.

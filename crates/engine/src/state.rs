@@ -39,10 +39,6 @@ impl ChannelTable {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.names.len()
-    }
-
     pub(crate) fn find(&self, name: &str) -> Option<ChannelIx> {
         self.by_name.get(name).copied()
     }

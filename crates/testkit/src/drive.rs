@@ -16,8 +16,8 @@ use tine_engine::run::{Durability, HistoryQuery, InputPolicy, Snapshot, ThreadUp
 use tine_engine::value::{List, Map};
 use tine_engine::world::Id;
 use tine_engine::{
-    Checkpointer, ClientCommand, Command, Exit, Input, Interrupt, Outcome, Output, Resume,
-    RunError, RunOptions, Runner, SimWorld, ThreadKey, Update, Value,
+    Checkpointer, ClientCommand, Command, Exit, Input, Interrupt, MemoryNodeCache, Outcome, Output,
+    Resume, RunError, RunOptions, Runner, SimWorld, ThreadKey, Update, Value,
 };
 
 /// What became of a case.
@@ -54,7 +54,8 @@ pub async fn run_case(
         Ok(graph) => graph,
         Err(error) => return broken(None, error.to_string()),
     };
-    let mut runner = Runner::new(graph, SimWorld::new(0));
+    let mut runner =
+        Runner::new(graph, SimWorld::new(0)).with_cache(Arc::new(MemoryNodeCache::new()));
     if case.checkpointer {
         runner = runner.with_checkpointer(make_checkpointer());
     }
@@ -448,6 +449,7 @@ fn status(outcome: &Outcome) -> (&'static str, Option<RunError>) {
         Exit::Interrupted => ("interrupted", None),
         Exit::Paused => ("paused", None),
         Exit::Cancelled => ("cancelled", None),
+        Exit::Drained => ("drained", None),
         other => ("error", other.error().cloned()),
     }
 }
@@ -458,6 +460,8 @@ fn is_task_failure(error: &RunError) -> bool {
         error,
         RunError::Node { .. }
             | RunError::NodeTimeout { .. }
+            | RunError::IdleTimeout { .. }
+            | RunError::StepTimeout { .. }
             | RunError::UnknownNode { .. }
             | RunError::UnmappedRoute { .. }
             | RunError::InvalidUpdate { .. }

@@ -146,11 +146,11 @@ impl Events {
             .filter(|write| outputs.is_none_or(|outputs| outputs.contains(&write.channel)))
             .map(|write| (write.channel.clone(), neutral_write(&write.write)))
             .collect();
-        let name = neutral_name(node);
+        let name = neutral_path(node);
         let key = if cached {
             format!("{name}!cached")
         } else {
-            name.to_owned()
+            name
         };
         self.group(
             Mode::Updates,
@@ -244,7 +244,7 @@ impl Events {
 }
 
 fn named(node: &str) -> Value {
-    neutral_name(node).into()
+    neutral_path(node).into()
 }
 
 fn interrupt(payloads: Value) -> Value {

@@ -14,8 +14,8 @@ use tine_engine::channel::{self, Definition};
 use tine_engine::node::Targets;
 use tine_engine::run::{ChildMemory, Subgraph};
 use tine_engine::{
-    Breakpoints, END, ErrorClass, Graph, GraphBuilder, Keep, Node, NodeCx, NodeError, Output,
-    RetryPolicy, Router, Update, Value,
+    Breakpoints, CachePolicy, END, ErrorClass, Graph, GraphBuilder, Keep, Node, NodeCx, NodeError,
+    Output, RetryPolicy, Router, Update, Value,
 };
 
 /// Builds the engine's graph of a case's.
@@ -120,6 +120,15 @@ fn add_node(
             jitter: false,
             on: vec![ErrorClass::Transport, ErrorClass::Timeout],
             ..RetryPolicy::default()
+        });
+    }
+    if spec.cache {
+        options = options.cache(CachePolicy::new());
+    }
+    if let Some(ops) = &spec.error_handler {
+        options = options.on_error(BodyNode {
+            run: run.clone(),
+            ops: ops.clone(),
         });
     }
     if let Some(millis) = spec.timeout_ms {

@@ -21,10 +21,15 @@ pub(crate) fn neutral_name(name: &str) -> &str {
     }
 }
 
-/// The case's form of a path: node names joined with `/`.
+/// The case's form of a path: node names joined with `/`. The error handler of a node `a` is `handler:a`.
 pub(crate) fn neutral_path(path: &str) -> String {
-    let names: Vec<&str> = path.split('/').map(neutral_name).collect();
-    names.join("/")
+    let names = path
+        .split('/')
+        .map(|name| match name.strip_suffix("#handler") {
+            Some(node) => format!("handler:{node}"),
+            None => neutral_name(name).to_owned(),
+        });
+    names.collect::<Vec<String>>().join("/")
 }
 
 /// A target by the name that a case gives it.

@@ -25,12 +25,6 @@ pub(crate) fn unsupported(case: &Case) -> BTreeSet<&'static str> {
 
 fn of_node(node: &NodeSpec) -> BTreeSet<&'static str> {
     let mut missing = BTreeSet::new();
-    if node.error_handler.is_some() {
-        missing.insert("error_handler");
-    }
-    if node.cache {
-        missing.insert("cache");
-    }
     let calls =
         |op: &PlainOp| matches!(op, PlainOp::Call(call) if call.persistence == Persistence::None);
     if node.persistence == Persistence::None || any(node.body.as_deref().unwrap_or(&[]), &calls) {

@@ -291,6 +291,8 @@ fn tell_text(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told, artifacts: 
         Exit::Interrupted => (Tone::Hint, "waiting for an answer"),
         Exit::Paused => (Tone::Hint, "stopped at a breakpoint"),
         Exit::StepLimit { .. } => (Tone::Bad, "stopped at a limit"),
+        Exit::Budget { .. } => (Tone::Bad, "stopped at a budget"),
+        Exit::Drained => (Tone::Hint, "stopped between two steps, as asked"),
         Exit::Cancelled if told.late => (Tone::Bad, "stopped at the deadline"),
         Exit::Cancelled => (Tone::Bad, "cancelled"),
         _ => (Tone::Bad, "failed"),
@@ -301,7 +303,7 @@ fn tell_text(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told, artifacts: 
         steps => format!("after {steps} steps"),
     };
     out.line(&format!("\n{words} {after}"));
-    if outcome.exit == Exit::Paused {
+    if matches!(outcome.exit, Exit::Paused | Exit::Drained) {
         let command = format!("tine resume {}", quoted(&job.thread.thread));
         let command = out.paint(Tone::Hint, &command);
         out.line(&format!("go on with\n  {command}"));

@@ -12,7 +12,7 @@ pub(crate) enum Status {
     Findings = 1,
     /// The command, a file or an input is wrong; nothing ran.
     Usage = 2,
-    /// The run waits for an answer, or at a breakpoint.
+    /// The run waits for an answer, or at a breakpoint, or stopped between two steps as asked.
     Interrupted = 3,
     /// The run failed.
     Failed = 4,
@@ -28,7 +28,9 @@ impl Status {
         match exit {
             Exit::Done => Self::Done,
             Exit::Interrupted | Exit::Paused => Self::Interrupted,
-            Exit::StepLimit { .. } => Self::Limit,
+            // Stopped where it can go on, as somebody asked.
+            Exit::Drained => Self::Interrupted,
+            Exit::StepLimit { .. } | Exit::Budget { .. } => Self::Limit,
             Exit::Cancelled => Self::Cancelled,
             // What else may come is no success.
             _ => Self::Failed,
@@ -40,8 +42,12 @@ impl Status {
         match error {
             RunError::Store(StoreError::Unavailable { .. } | StoreError::Fenced { .. })
             | RunError::Node { .. }
-            | RunError::NodeTimeout { .. } => Self::Failed,
-            RunError::StepLimit { .. } | RunError::VisitLimit { .. } => Self::Limit,
+            | RunError::NodeTimeout { .. }
+            | RunError::IdleTimeout { .. }
+            | RunError::StepTimeout { .. } => Self::Failed,
+            RunError::StepLimit { .. } | RunError::VisitLimit { .. } | RunError::Budget { .. } => {
+                Self::Limit
+            }
             RunError::Cancelled => Self::Cancelled,
             _ => Self::Usage,
         }

@@ -5,6 +5,7 @@ use crate::command::Target;
 use crate::error::RunError;
 use crate::event::ChannelWrite;
 use crate::interrupt::{Interrupt, Slot};
+use crate::run::Spend;
 use crate::value::Value;
 use crate::world::Id;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,11 @@ pub enum RecordKind {
     },
     /// The last attempt failed.
     Failed(RunError),
+    /// The node failed and was not tried again, and its error handler began: the handler runs when the task goes on, and
+    /// not the node.
+    Caught(RunError),
+    /// What the task has spent at this checkpoint, all invocations together.
+    Spent(Spend),
     /// The task asked.
     Asked {
         /// Which of its questions.
@@ -125,6 +131,8 @@ impl Record {
         let name = match &self.kind {
             RecordKind::Done { .. } => "done".to_owned(),
             RecordKind::Failed(_) => "failed".to_owned(),
+            RecordKind::Caught(_) => "caught".to_owned(),
+            RecordKind::Spent(_) => "spent".to_owned(),
             RecordKind::Asked { slot, .. } => slot.name("asked"),
             RecordKind::Answered { slot, .. } => slot.name("answered"),
             RecordKind::Call(call) => format!("call/{}", call.key),

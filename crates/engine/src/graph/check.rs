@@ -86,6 +86,16 @@ pub enum Problem {
         /// Which way.
         place: String,
     },
+    /// A limit that lets nothing run.
+    #[error(
+        "the {limit} of node `{node}` is 0, which lets nothing run; leave it out, or make it longer"
+    )]
+    NoTime {
+        /// The node.
+        node: Arc<str>,
+        /// Which limit.
+        limit: String,
+    },
     /// A join of nothing.
     #[error("the join into `{target}` has no sources")]
     EmptyJoin {

@@ -4,19 +4,22 @@
 
 mod builder;
 mod check;
+mod freeze;
+mod options;
 
-pub use builder::{BranchOptions, GraphBuilder, NodeOptions};
+pub use builder::{BranchOptions, GraphBuilder};
 pub use check::{BuildError, Finding, Problem};
+pub(crate) use options::Patience;
+pub use options::{ErrorHandler, NodeDefaults, NodeOptions};
 
+use crate::cache::CachePolicy;
 use crate::command::{END, START, Target};
 use crate::node::{Node, Router};
-use crate::policy::RetryPolicy;
 use crate::state::{ChannelIx, ChannelTable};
 use petgraph::graph::DiGraph;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The place of a node; nodes are in the order of their names, so places sort as names do.
 pub(crate) type NodeIx = u32;
@@ -38,6 +41,8 @@ pub(crate) struct Frozen {
     pub(crate) ephemeral: Vec<ChannelIx>,
     /// Where visits are counted, if the graph counts them.
     pub(crate) visits: Option<ChannelIx>,
+    /// Where it is kept what a run has spent.
+    pub(crate) account: ChannelIx,
     pub(crate) nodes: Vec<NodeDef>,
     pub(crate) entry: Exits,
     pub(crate) joins: Vec<JoinDef>,
@@ -52,9 +57,16 @@ pub(crate) struct NodeDef {
     pub(crate) node: Arc<dyn Node>,
     pub(crate) reads: Option<Arc<[ChannelIx]>>,
     pub(crate) defer: bool,
-    pub(crate) retry: Option<RetryPolicy>,
-    pub(crate) timeout: Option<Duration>,
+    pub(crate) patience: Patience,
+    pub(crate) handler: Option<HandlerDef>,
+    pub(crate) cache: Option<CachePolicy>,
     pub(crate) max_visits: Option<u64>,
+    pub(crate) exits: Exits,
+}
+
+/// What runs when a node has failed, and the ways out that are left then.
+pub(crate) struct HandlerDef {
+    pub(crate) handler: ErrorHandler,
     pub(crate) exits: Exits,
 }
 

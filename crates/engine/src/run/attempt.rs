@@ -1,34 +1,123 @@
 //! Running one task: attempts, timeouts, retries, and the routers that belong to it.
 
+use super::bound::bounded;
+use super::cached::{Lookup, keep, look_up, writes_of};
+use super::context::RunCx;
 use super::ends::TaskEnd;
 use super::task::TaskCx;
-use crate::command::{Command, Output, Update};
+use crate::cache::{CacheKey, CachePolicy};
+use crate::checkpoint::{Record, RecordKind, RecordOp};
+use crate::command::{Command, Output, Target, Update};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError, panic_text};
-use crate::event::EventKind;
-use crate::graph::{Branch, Exits};
+use crate::event::{ChannelWrite, EventKind};
+use crate::graph::{Branch, Exits, Patience};
+use crate::policy::RetryPolicy;
 use crate::state::Overlay;
 use crate::step::{Done, TaskKind, resolve_label, resolve_output, resolve_target};
 use futures_util::FutureExt;
-use futures_util::future::{Either, select};
+use futures_util::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Runs a task to its end, attempts and all.
-pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
+/// What the attempts of a task run.
+pub(crate) enum Work<'a> {
+    /// The whole task, with the cache and the error handler of its node.
+    Whole(&'a TaskKind),
+    /// Its node, whose result is to be kept under this name.
+    Node(Option<CacheKey>),
+    /// The error handler of its node.
+    Handler,
+}
+
+/// Runs a task whose node has an error handler or is to be cached. In a box, so that no other task is larger for it.
+fn with_policies(task: Arc<TaskCx>) -> BoxFuture<'static, TaskEnd> {
+    Box::pin(async move {
+        let def = task.node.map(|node| task.run.graph.node(node));
+        let handled = def.is_some_and(|def| def.handler.is_some());
+        if let Some(error) = task.caught().filter(|_| handled) {
+            return handle(&task, error).await;
+        }
+        let kept = match def.and_then(|def| def.cache.as_ref()) {
+            None => None,
+            Some(policy) => match cached(&task, policy).await {
+                Ok(Lookup::Known(done)) => {
+                    task.note_cached();
+                    return TaskEnd::Done(done);
+                }
+                Ok(Lookup::Unknown(key)) => Some(key),
+                Ok(Lookup::Off) => None,
+                Err(error) => return TaskEnd::Failed(run_error(&task, error)),
+            },
+        };
+        match run_task(task.clone(), Work::Node(kept)).await {
+            TaskEnd::Failed(error) if handled && is_for_handlers(&error) => {
+                catch(&task, &error).await
+            }
+            end => end,
+        }
+    })
+}
+
+/// The start of a run is tried once, and takes as long as it takes.
+static NO_PATIENCE: Patience = Patience {
+    retry: Vec::new(),
+    timeout: None,
+    idle_timeout: None,
+};
+
+/// Looks a task up in the cache. A key function may panic.
+async fn cached(task: &Arc<TaskCx>, policy: &CachePolicy) -> Result<Lookup, NodeError> {
+    let cx = NodeCx::new(task.clone(), 1);
+    AssertUnwindSafe(look_up(&cx, policy))
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|payload| Err(panicked(&*payload)))
+}
+
+/// Whether an error is one that a handler is for: not what stops the whole run.
+fn is_for_handlers(error: &RunError) -> bool {
+    error.class() != ErrorClass::Canceled
+        && !error.stops_run()
+        && !matches!(error, RunError::Store(_))
+}
+
+/// Hands an error to the handler of its task: first for good, so that going on after a crash does not run the node again.
+async fn catch(task: &Arc<TaskCx>, error: &RunError) -> TaskEnd {
+    let caught = RecordOp::Put(Record {
+        task: task.path.clone(),
+        kind: RecordKind::Caught(error.clone()),
+    });
+    match task.run.record(task.info.checkpoint, vec![caught]).await {
+        Ok(()) => handle(task, error).await,
+        Err(error) => TaskEnd::Failed(RunError::Store(error)),
+    }
+}
+
+/// Runs the handler of a task that failed.
+async fn handle(task: &Arc<TaskCx>, error: &RunError) -> TaskEnd {
+    run_task(task.handler(error), Work::Handler).await
+}
+
+/// Runs a task to its end: makes attempts until one ends well, or none is left.
+pub(crate) async fn run_task(task: Arc<TaskCx>, work: Work<'_>) -> TaskEnd {
     let run = &task.run;
     let def = task.node.map(|node| run.graph.node(node));
+    if let (Work::Whole(_), Some(def)) = (&work, def)
+        && (def.handler.is_some() || def.cache.is_some())
+    {
+        return with_policies(task.clone()).await;
+    }
+    let handler = def.and_then(|def| def.handler.as_ref());
+    let patience = match (&work, handler) {
+        (Work::Handler, Some(handler)) => &handler.handler.patience,
+        _ => def.map_or(&NO_PATIENCE, |def| &def.patience),
+    };
     let mut number = 0;
     loop {
         number += 1;
-        let cx = NodeCx {
-            task: task.clone(),
-            overlay: None,
-            attempt: number,
-            call: None,
-        };
+        let cx = NodeCx::new(task.clone(), number);
         if !task.is_start() {
             run.emit(task.info.step, || EventKind::TaskStarted {
                 node: task.node_name().clone(),
@@ -36,18 +125,24 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
                 attempt: number,
             });
         }
-        let attempt = AssertUnwindSafe(one_attempt(&cx, kind)).catch_unwind();
-        let result = match def.and_then(|def| def.timeout) {
-            None => attempt.await,
-            Some(limit) => match select(pin!(attempt), run.world.sleep(limit)).await {
-                Either::Left((result, _)) => result,
-                Either::Right(_) => Ok(Err(timeout(&task, limit))),
-            },
+        let result = match patience.is_bounded() {
+            false => {
+                AssertUnwindSafe(one_attempt(&cx, &work))
+                    .catch_unwind()
+                    .await
+            }
+            true => {
+                // In a box, for futures are moved around with all the room that any of their ways needs.
+                let attempt = AssertUnwindSafe(one_attempt(&cx, &work)).catch_unwind();
+                let result = Box::pin(bounded(&task, patience, attempt)).await;
+                result.unwrap_or_else(|error| Ok(Err(error)))
+            }
         };
+        task.end_attempt(number);
         let error = match result {
             Ok(Ok(done)) => return TaskEnd::Done(done),
             Ok(Err(error)) => error,
-            Err(payload) => NodeError::new(ErrorClass::Internal, panic_text(&*payload)),
+            Err(payload) => panicked(&*payload),
         };
         let asked = task.take_asked(number);
         if error.is_interrupt() && !asked.is_empty() {
@@ -60,10 +155,12 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
             NodeErrorKind::ToParent(_) => NodeError::from_kind(NodeErrorKind::NoParent),
             kind => NodeError::from_kind(kind),
         };
-        let policy = def.and_then(|def| def.retry.as_ref());
+        if error.stops_run() {
+            return TaskEnd::Failed(run_error(&task, error));
+        }
         // Random by the id of the checkpoint. Drawn from the world, it would go by which task fails first.
         let random = || task.hash(&["retry", &number.to_string()]) as u64;
-        let delay = policy.and_then(|policy| policy.delay(number, error.class(), random));
+        let delay = delay(&patience.retry, number, &error, random);
         run.emit(task.info.step, || EventKind::TaskFailed {
             node: task.node_name().clone(),
             task: task.path.clone(),
@@ -77,41 +174,38 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, kind: &TaskKind) -> TaskEnd {
     }
 }
 
-fn timeout(task: &TaskCx, limit: Duration) -> NodeError {
-    let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-    NodeError::from_kind(NodeErrorKind::Run(Box::new(RunError::NodeTimeout {
-        location: task.location(),
-        millis,
-    })))
+/// How long to wait before another attempt, as the first policy for the error says; `None` if there is none.
+fn delay(
+    policies: &[RetryPolicy],
+    attempt: u32,
+    error: &NodeError,
+    random: impl FnOnce() -> u64,
+) -> Option<Duration> {
+    let class = error.class();
+    let policy = policies.iter().find(|policy| policy.on.contains(&class))?;
+    policy.delay(attempt, class, random)
 }
 
-async fn one_attempt(cx: &NodeCx, kind: &TaskKind) -> Result<Done, NodeError> {
+fn panicked(payload: &(dyn std::any::Any + Send)) -> NodeError {
+    NodeError::new(ErrorClass::Internal, panic_text(payload))
+}
+
+async fn one_attempt(cx: &NodeCx, work: &Work<'_>) -> Result<Done, NodeError> {
     let run = cx.run_cx();
-    let (output, exits) = match kind {
-        TaskKind::Start { writes, goto } => {
-            let update = writes.iter().cloned().fold(Update::new(), |update, write| {
-                update.with(write.channel, write.write)
-            });
-            let entry = if goto.is_empty() {
-                &run.graph.0.entry
-            } else {
-                &NO_EXITS
+    let def = cx.task.node.map(|node| run.graph.node(node));
+    let handler = match work {
+        Work::Whole(_) | Work::Node(_) => None,
+        Work::Handler => def.and_then(|def| def.handler.as_ref()),
+    };
+    let (output, exits) = match (work, def) {
+        (Work::Whole(TaskKind::Start { writes, goto }), _) => start_output(run, writes, goto),
+        (_, None) => (Output::default(), &NO_EXITS),
+        (_, Some(def)) => {
+            let (node, exits) = match handler {
+                None => (&def.node, &def.exits),
+                Some(handler) => (&handler.handler.node, &handler.exits),
             };
-            let command = Command {
-                goto: goto.clone(),
-                ..Command::default()
-            };
-            (
-                Output {
-                    update,
-                    commands: vec![command],
-                },
-                entry,
-            )
-        }
-        TaskKind::Node { node, .. } => {
-            let def = run.graph.node(*node);
-            let output = match def.node.run(cx.clone()).await.map_err(NodeError::into_kind) {
+            let output = match node.run(cx.clone()).await.map_err(NodeError::into_kind) {
                 Ok(output) => output,
                 // What a child graph sends up is as if this node had returned it.
                 Err(NodeErrorKind::FromChild(commands)) => Output {
@@ -120,21 +214,50 @@ async fn one_attempt(cx: &NodeCx, kind: &TaskKind) -> Result<Done, NodeError> {
                 },
                 Err(kind) => return Err(NodeError::from_kind(kind)),
             };
-            (output, &def.exits)
+            (output, exits)
         }
     };
-    finish(cx, exits, output).await
+    let kept = match work {
+        Work::Node(Some(key)) => Some((key, writes_of(&output))),
+        _ => None,
+    };
+    let done = finish(cx, exits, output).await?;
+    if let Some((key, writes)) = kept
+        && let Some(policy) = def.and_then(|def| def.cache.as_ref())
+    {
+        Box::pin(keep(cx, policy, key, writes, &done)).await?;
+    }
+    Ok(done)
+}
+
+/// What the start of a run writes, and where it goes.
+fn start_output<'a>(
+    run: &'a RunCx,
+    writes: &[ChannelWrite],
+    goto: &[Target],
+) -> (Output, &'a Exits) {
+    let update = writes.iter().cloned().fold(Update::new(), |update, write| {
+        update.with(write.channel, write.write)
+    });
+    let entry = match goto.is_empty() {
+        true => &run.graph.0.entry,
+        false => &NO_EXITS,
+    };
+    let command = Command {
+        goto: goto.to_vec(),
+        ..Command::default()
+    };
+    let output = Output {
+        update,
+        commands: vec![command],
+    };
+    (output, entry)
 }
 
 /// What becomes of an output: its names resolved, its routers asked.
 async fn finish(cx: &NodeCx, exits: &Exits, output: Output) -> Result<Done, NodeError> {
     let run = cx.run_cx();
-    let mut ordinal = 0_u32;
-    let mut new_id = || {
-        ordinal += 1;
-        format!("{:032x}", cx.task.hash(&["message", &ordinal.to_string()])).into()
-    };
-    let (mut done, routed) = resolve_output(&run.graph, exits, output, &mut new_id)?;
+    let (mut done, routed) = resolve_output(&run.graph, exits, output, &mut cx.message_ids())?;
     let defaults = if routed {
         &[]
     } else {
@@ -157,16 +280,11 @@ pub(super) async fn finish_as(
         TaskKind::Start { .. } => &graph.0.entry,
         TaskKind::Node { node, .. } => &graph.node(*node).exits,
     };
-    let cx = NodeCx {
-        task: task.clone(),
-        overlay: None,
-        attempt: 1,
-        call: None,
-    };
+    let cx = NodeCx::new(task.clone(), 1);
     let finished = AssertUnwindSafe(finish(&cx, exits, output)).catch_unwind();
     finished
         .await
-        .unwrap_or_else(|payload| Err(NodeError::new(ErrorClass::Internal, panic_text(&*payload))))
+        .unwrap_or_else(|payload| Err(panicked(&*payload)))
         .map_err(|error| run_error(&task, error))
 }
 
@@ -188,7 +306,7 @@ async fn route(
     done: &mut Done,
 ) -> Result<(), NodeError> {
     let graph = &cx.run_cx().graph;
-    let overlay = Arc::new(Overlay::new(graph.0.channels.len(), done.writes.clone()));
+    let overlay = Arc::new(Overlay::new(graph.0.declared, done.writes.clone()));
     for branch in branches {
         let view = NodeCx {
             overlay: Some(overlay.clone()),

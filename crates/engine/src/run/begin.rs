@@ -3,6 +3,7 @@
 use super::answers::{Matched, answer_anew, match_answers};
 use super::base::{Base, Stands};
 use super::command::{check_command, check_input, fold_command, input_writes, writes_of};
+use super::limits::keep_began;
 use super::options::{Exit, Input, InputPolicy, Outcome};
 use super::steps::Session;
 use super::task::{Recorded, TaskCx};
@@ -103,6 +104,9 @@ pub(super) fn plan_start(
             crate::step::reset(&graph, thread, ix);
         }
     }
+    if let Some((began, _)) = session.deadline {
+        keep_began(&graph, thread, began);
+    }
     check_input(&graph, thread, &writes)?;
     thread.next = vec![Planned::Start { writes, goto }];
     Ok(())
@@ -142,12 +146,8 @@ pub(super) async fn abandon_open(session: &mut Session) -> Result<(), RunError> 
     for task in plan_unlimited(&graph, &session.thread) {
         let recorded = Recorded::of(&session.records, &task.path);
         let Some(node) = task.node() else { continue };
-        let cx = NodeCx {
-            task: Arc::new(TaskCx::new(&session.run, &view, info, &task, recorded)),
-            overlay: None,
-            attempt: 1,
-            call: None,
-        };
+        let task = TaskCx::new(&session.run, &view, info, &task, recorded);
+        let cx = NodeCx::new(Arc::new(task), 1);
         let abandon = AssertUnwindSafe(graph.node(node).node.abandon(cx)).catch_unwind();
         let update = abandon.await.unwrap_or_else(|payload| {
             Err(NodeError::new(ErrorClass::Internal, panic_text(&*payload)))
@@ -255,6 +255,7 @@ fn unanswered(session: &Session) -> Outcome {
         interrupts: Vec::new(),
         run: session.run.run,
         answered: 0,
+        spent: session.run.ledger.spent(),
         to_parent: Vec::new(),
         unknown_ids: Vec::new(),
     }

@@ -62,12 +62,14 @@ impl NodeCx {
                 ),
             }));
         }
+        self.check_attempt()?;
         let run = self.run_cx();
         let place = self.child_place(name, memory);
         let runner = Runner {
             graph: graph.clone(),
             checkpointer: run.checkpointer.clone(),
             world: run.world.clone(),
+            cache: run.cache.clone(),
         };
         let writer = run
             .writer()
@@ -86,6 +88,7 @@ impl NodeCx {
             max_parallel: run.max_parallel,
             listener: run.listener.clone(),
             cancel: run.cancel.clone(),
+            drain: run.drain.clone(),
             ..RunOptions::default()
         };
         let namespace = place.scope.namespace.clone();
@@ -95,6 +98,7 @@ impl NodeCx {
             graph_path,
             writer,
             run: Some(place.run),
+            host: Some((self.task.clone(), run.ledger.clone())),
         };
         let outcome = Box::pin(open::invoke(&runner, invocation, input, options))
             .await
@@ -164,7 +168,10 @@ impl NodeCx {
                 }
                 Err(NodeError::interrupted())
             }
-            Exit::StepLimit { error } | Exit::Failed { error } => Err(failed(error)),
+            Exit::StepLimit { error } | Exit::Budget { error } | Exit::Failed { error } => {
+                Err(failed(error))
+            }
+            Exit::Drained => Err(failed(RunError::Drained)),
             Exit::Cancelled => Err(failed(RunError::Cancelled)),
             // A child has no breakpoints.
             Exit::Paused => Err(NodeError::new(

@@ -1,6 +1,10 @@
 //! What the tasks of an invocation share.
 
+use super::budget::Ledger;
+use super::drain::Drain;
 use super::durable::Durable;
+use super::task::TaskCx;
+use crate::cache::NodeCache;
 use crate::checkpoint::{Checkpointer, RecordOp, ThreadKey};
 use crate::command::START;
 use crate::error::{Location, StoreError};
@@ -8,6 +12,7 @@ use crate::event::{Event, EventKind, Listener};
 use crate::graph::Graph;
 use crate::world::{Id, World};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What all tasks of an invocation share.
@@ -28,9 +33,17 @@ pub(crate) struct RunCx {
     /// Whom checkpoints and records go to. Weak, so that a context that outlives its run neither holds the thread nor
     /// writes to it.
     pub(crate) writer: Option<Weak<Durable>>,
+    pub(crate) cache: Option<Arc<dyn NodeCache>>,
     pub(crate) step_limit: u64,
     pub(crate) max_parallel: usize,
     pub(crate) start_name: Arc<str>,
+    pub(crate) step_timeout: Option<Duration>,
+    pub(crate) drain: Drain,
+    /// Whether this graph stops when it is asked to. A child that keeps no state could not go on from there.
+    pub(crate) drains: bool,
+    pub(crate) ledger: Arc<Ledger>,
+    /// The task in which this graph runs, if it is not the root.
+    pub(crate) host: Option<Arc<TaskCx>>,
 }
 
 impl RunCx {

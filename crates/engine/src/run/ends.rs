@@ -43,10 +43,14 @@ pub(super) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<Record
             kind,
         })
     };
+    let asker = cx.asker();
     let dropped = |asked: &[Asked]| -> Vec<RecordOp> {
-        let slots = cx.dropped_questions(asked);
-        slots
-            .map(|slot| RecordOp::Remove(RecordKey::asked(&cx.path, slot)))
+        // Those of the node too, once its handler runs: nobody will ask them again.
+        let node = (!std::ptr::eq(asker, cx)).then(|| cx.dropped_questions(&[]));
+        let node = node.into_iter().flatten().map(|slot| (&cx.path, slot));
+        let own = asker.dropped_questions(asked);
+        node.chain(own.map(|slot| (&asker.path, slot)))
+            .map(|(path, slot)| RecordOp::Remove(RecordKey::asked(path, slot)))
             .collect()
     };
     match end {
@@ -59,9 +63,12 @@ pub(super) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<Record
             let mut ops = dropped(asked);
             ops.push(RecordOp::Remove(RecordKey::failed(&cx.path)));
             ops.extend(asked.iter().map(|asked| {
-                put(RecordKind::Asked {
-                    slot: asked.slot.clone(),
-                    interrupt: asked.interrupt.clone(),
+                RecordOp::Put(Record {
+                    task: asker.path.clone(),
+                    kind: RecordKind::Asked {
+                        slot: asked.slot.clone(),
+                        interrupt: asked.interrupt.clone(),
+                    },
                 })
             }));
             ops
@@ -72,7 +79,7 @@ pub(super) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<Record
     }
 }
 
-fn done_record(run: &RunCx, done: &Done) -> RecordKind {
+pub(super) fn done_record(run: &RunCx, done: &Done) -> RecordKind {
     let nodes = done
         .nodes
         .iter()
@@ -94,7 +101,7 @@ fn done_record(run: &RunCx, done: &Done) -> RecordKind {
 
 /// Whether a task did not fail but was stopped with its run.
 fn stopped(run: &RunCx, error: &RunError) -> bool {
-    run.cancel.is_cancelled() && error.class() == ErrorClass::Canceled
+    error.stops_run() || run.cancel.is_cancelled() && error.class() == ErrorClass::Canceled
 }
 
 /// How a step ends that is not complete: by the first error in task order, else by questions, else by a command for the
@@ -116,7 +123,18 @@ pub(super) fn verdict(run: &RunCx, ends: &Ends) -> (Exit, Vec<Interrupt>) {
         Some(error) => Exit::Failed {
             error: error.clone(),
         },
-        None if !stops.is_empty() || ends.iter().any(Option::is_none) => Exit::Cancelled,
+        None if !stops.is_empty() || ends.iter().any(Option::is_none) => {
+            let spent = stops
+                .iter()
+                .find(|error| matches!(error, RunError::Budget { .. }));
+            match spent {
+                Some(error) => Exit::Budget {
+                    error: RunError::clone(error),
+                },
+                None if run.cancel.is_cancelled() => Exit::Cancelled,
+                None => Exit::Drained,
+            }
+        }
         // A command for the parent waits until nothing is open any more; its task then sends it again.
         None if ends
             .iter()

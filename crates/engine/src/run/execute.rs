@@ -1,8 +1,9 @@
 //! Running the tasks of a step side by side.
 
-use super::attempt::run_task;
+use super::attempt::{Work, run_task};
 use super::context::RunCx;
 use super::ends::{Ends, TaskEnd, end_records};
+use super::limits::StepBound;
 use super::schedule::Running;
 use super::task::TaskCx;
 use crate::error::RunError;
@@ -23,13 +24,24 @@ pub(crate) async fn run_tasks(
     run: &RunCx,
     contexts: &[Arc<TaskCx>],
     tasks: &[Task],
+    bound: Option<StepBound>,
 ) -> Result<Ends, RunError> {
+    let mut late = bound.map(|bound| run.world.sleep(bound.after));
     if let ([cx], [task]) = (contexts, tasks) {
         // The one task of a step needs no record of its own: the checkpoint of the step says it all.
-        let end = or_cancelled(run, run_task(cx.clone(), &task.kind)).await;
-        if let Some(end) = &end {
-            announce(run, cx, end);
-        }
+        let end = match or_stopped(
+            run,
+            &mut late,
+            run_task(cx.clone(), Work::Whole(&task.kind)),
+        )
+        .await
+        {
+            Ok(end) => {
+                announce(run, cx, &end);
+                Some(end)
+            }
+            Err(stop) => stop_task(cx, stop, bound),
+        };
         return Ok(vec![end]);
     }
     let mut ends: Ends = tasks.iter().map(|_| None).collect();
@@ -37,7 +49,7 @@ pub(crate) async fn run_tasks(
     let mut running = Running::new(&run.world);
     let mut start = |running: &mut Running<_>| {
         if let Some((at, (cx, task))) = waiting.next() {
-            running.push(async move { (at, run_task(cx.clone(), &task.kind).await) });
+            running.push(async move { (at, run_task(cx.clone(), Work::Whole(&task.kind)).await) });
         }
     };
     for _ in 0..run.max_parallel.max(1).min(tasks.len()) {
@@ -64,9 +76,18 @@ pub(crate) async fn run_tasks(
                 }
                 run.record(contexts[0].info.checkpoint, ops).await?;
                 let next = poll_fn(|cx| running.poll_next(cx));
-                match or_cancelled(run, next).await {
-                    Some(next) => next,
-                    None => return Ok(ends),
+                match or_stopped(run, &mut late, next).await {
+                    Ok(next) => next,
+                    Err(stop) => {
+                        // Nothing runs any more when it is said how that ended.
+                        drop(running);
+                        for (end, cx) in ends.iter_mut().zip(contexts) {
+                            if end.is_none() {
+                                *end = stop_task(cx, stop, bound);
+                            }
+                        }
+                        return Ok(ends);
+                    }
                 }
             }
         };
@@ -80,12 +101,48 @@ pub(crate) async fn run_tasks(
     }
 }
 
-/// Waits for `work`, unless the run is cancelled first. Moves a simulated clock on when everything waits.
-async fn or_cancelled<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T> {
+/// Why the tasks of a step were stopped.
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    /// Their run was cancelled.
+    Cancelled,
+    /// The time of their step is over.
+    Late,
+}
+
+/// Ends a task that was stopped. Gives how; `None` if it was cancelled.
+fn stop_task(cx: &TaskCx, stop: Stop, bound: Option<StepBound>) -> Option<TaskEnd> {
+    cx.end_attempts();
+    let (Stop::Late, Some(bound)) = (stop, bound) else {
+        return None;
+    };
+    let error = bound.error(cx);
+    if !error.stops_run() {
+        let (node, task) = cx.finisher();
+        cx.run.emit(cx.info.step, || EventKind::TaskFailed {
+            node,
+            task,
+            error: error.to_string(),
+            retried: false,
+        });
+    }
+    Some(TaskEnd::Failed(error))
+}
+
+/// A sleep that ends with the time of a step, if that is bounded.
+type Late<'a> = Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>;
+
+/// Waits for `work`, unless the run is cancelled or the time of the step is over first. Moves a simulated clock on when
+/// everything waits.
+async fn or_stopped<T>(
+    run: &RunCx,
+    late: &mut Late<'_>,
+    work: impl Future<Output = T>,
+) -> Result<T, Stop> {
     let mut work = pin!(work);
     let first = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
     if let Poll::Ready(result) = first {
-        return Some(result);
+        return Ok(result);
     }
     // The clock belongs to the root: only there it is known that everything waits.
     let moves_clock = run.graph_path.is_empty();
@@ -103,6 +160,7 @@ async fn or_cancelled<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T
             let called = calls.as_ref().is_some_and(|calls| calls.any());
             match polled {
                 Poll::Ready(result) => Poll::Ready(Turn::Ended(result)),
+                Poll::Pending if is_over(late, cx) => Poll::Ready(Turn::Late),
                 Poll::Pending if moves_clock && !called && run.world.has_sleepers() => {
                     Poll::Ready(Turn::Waits)
                 }
@@ -110,8 +168,9 @@ async fn or_cancelled<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T
             }
         });
         match turn.await {
-            Turn::Ended(result) => return Some(result),
-            Turn::Cancelled => return None,
+            Turn::Ended(result) => return Ok(result),
+            Turn::Cancelled => return Err(Stop::Cancelled),
+            Turn::Late => return Err(Stop::Late),
             Turn::Waits => match &calls {
                 None => calls = Some(Arc::default()),
                 Some(calls) => {
@@ -132,6 +191,12 @@ enum Turn<T> {
     /// Every task waits, some of them asleep.
     Waits,
     Cancelled,
+    Late,
+}
+
+fn is_over(late: &mut Late<'_>, cx: &mut Context<'_>) -> bool {
+    late.as_mut()
+        .is_some_and(|late| late.as_mut().poll(cx).is_ready())
 }
 
 /// Whether anything called for another turn since the last: who did lets others go first, and does not wait.
@@ -167,10 +232,10 @@ impl Calls {
 
 fn announce(run: &RunCx, cx: &TaskCx, end: &TaskEnd) {
     match end {
-        TaskEnd::Done(done) => announce_done(run, cx, done, false),
+        TaskEnd::Done(done) => announce_done(run, cx, done, cx.came_from_cache()),
         TaskEnd::Asked(asked) => run.emit(cx.info.step, || EventKind::TaskInterrupted {
-            node: cx.node_name().clone(),
-            task: cx.path.clone(),
+            node: cx.asker().node_name().clone(),
+            task: cx.asker().path.clone(),
             interrupts: asked.iter().map(|asked| asked.interrupt.clone()).collect(),
         }),
         // Said when the attempt failed.
@@ -183,11 +248,14 @@ pub(crate) fn announce_done(run: &RunCx, cx: &TaskCx, done: &Done, cached: bool)
     if cx.is_start() {
         return;
     }
-    run.emit(cx.info.step, || EventKind::TaskFinished {
-        node: cx.node_name().clone(),
-        task: cx.path.clone(),
-        writes: channel_writes(run, done),
-        cached,
+    run.emit(cx.info.step, || {
+        let (node, task) = cx.finisher();
+        EventKind::TaskFinished {
+            node,
+            task,
+            writes: channel_writes(run, done),
+            cached,
+        }
     });
 }
 

@@ -302,13 +302,23 @@ impl Runner {
         done: &[&Arc<str>],
     ) -> (Snapshot, Vec<Arc<str>>) {
         let failed = |path: &Arc<str>| {
-            checkpoint
-                .records
-                .iter()
-                .find_map(|record| match &record.kind {
-                    RecordKind::Failed(error) if record.task == *path => Some(error.clone()),
+            let of_task = || {
+                checkpoint
+                    .records
+                    .iter()
+                    .filter(|record| record.task == *path)
+            };
+            let last = of_task().find_map(|record| match &record.kind {
+                RecordKind::Failed(error) => Some(error.clone()),
+                _ => None,
+            });
+            // While the handler is at work, the task is what it was called for.
+            last.or_else(|| {
+                of_task().find_map(|record| match &record.kind {
+                    RecordKind::Caught(error) => Some(error.clone()),
                     _ => None,
                 })
+            })
         };
         let mut dispatched = 0;
         let next = thread.next.iter().filter_map(|planned| {

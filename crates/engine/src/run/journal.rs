@@ -89,7 +89,9 @@ impl NodeCx {
                     ErrorClass::Transport,
                     ErrorClass::Canceled,
                 ];
-                if effects == Effects::Effectful && !unknown.contains(&error.class()) {
+                if effects == Effects::Effectful
+                    && (error.stops_run() || !unknown.contains(&error.class()))
+                {
                     self.abandon_calls(std::slice::from_ref(call)).await?;
                 }
                 Err(error)
@@ -224,6 +226,7 @@ impl NodeCx {
     }
 
     async fn record_calls(&self, calls: Vec<CallRecord>) -> Result<(), NodeError> {
+        self.check_attempt()?;
         let task = &self.task;
         let put = |call: &CallRecord| {
             RecordOp::Put(Record {

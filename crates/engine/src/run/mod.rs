@@ -4,28 +4,37 @@ mod answers;
 mod attempt;
 mod base;
 mod begin;
+mod bound;
+mod budget;
+mod cached;
 mod child;
 mod command;
 pub(crate) mod context;
+mod drain;
 mod durable;
 mod ends;
 mod execute;
 mod infer;
 mod inspect;
 mod journal;
+mod limits;
 mod open;
 mod options;
 mod schedule;
 mod steps;
+mod stored;
 pub(crate) mod task;
 mod update;
 
+pub use budget::{Budget, Reservation, Spend};
 pub use child::{ChildMemory, Subgraph};
+pub use drain::Drain;
 pub use inspect::{HistoryQuery, Pending, Snapshot};
 pub use journal::{Call, Effects};
 pub use options::{Durability, Exit, Input, InputPolicy, Outcome, RunOptions};
 pub use update::{ThreadUpdate, UpdateAs};
 
+use crate::cache::NodeCache;
 use crate::checkpoint::{Checkpointer, Scope, ThreadKey};
 use crate::error::RunError;
 use crate::graph::Graph;
@@ -40,6 +49,7 @@ pub struct Runner {
     pub(crate) graph: Graph,
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
     pub(crate) world: Arc<dyn World>,
+    pub(crate) cache: Option<Arc<dyn NodeCache>>,
 }
 
 impl Runner {
@@ -50,6 +60,7 @@ impl Runner {
             graph,
             checkpointer: None,
             world: Arc::new(world),
+            cache: None,
         }
     }
 
@@ -57,6 +68,14 @@ impl Runner {
     #[must_use]
     pub fn with_checkpointer(mut self, checkpointer: Arc<dyn Checkpointer>) -> Self {
         self.checkpointer = Some(checkpointer);
+        self
+    }
+
+    /// Keeps the results of nodes that have a cache policy, those of child graphs included. Without a cache they just
+    /// run. The cache may be shared by runners whose graphs have different names.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Arc<dyn NodeCache>) -> Self {
+        self.cache = Some(cache);
         self
     }
 
@@ -89,6 +108,7 @@ impl Runner {
             graph_path: "".into(),
             writer: writer.clone(),
             run: None,
+            host: None,
         };
         let outcome = open::invoke(self, invocation, input.into(), options).await;
         if let Some(writer) = writer {

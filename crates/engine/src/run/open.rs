@@ -3,11 +3,14 @@
 use super::Runner;
 use super::base::{Base, Stands};
 use super::begin::begin;
+use super::budget::{Ledger, Spend};
 use super::command::{fold_command, nowhere};
 use super::context::{RunCx, start_name};
 use super::durable::Durable;
+use super::limits::{account, began};
 use super::options::{Input, Outcome, RunOptions};
 use super::steps::{NO_HEAD, Session};
+use super::task::TaskCx;
 use crate::checkpoint::{Checkpoint, Scope};
 use crate::error::RunError;
 use crate::graph::{Breakpoints, Graph};
@@ -24,6 +27,8 @@ pub(super) struct Invocation {
     pub(super) writer: Option<Arc<Durable>>,
     /// The id of a new run, if it is not to be drawn.
     pub(super) run: Option<Id>,
+    /// The task in which a child runs, and what the run of the root graph has spent.
+    pub(super) host: Option<(Arc<TaskCx>, Arc<Ledger>)>,
 }
 
 /// Runs an input on a thread of a root graph or of a child.
@@ -53,7 +58,7 @@ pub(super) async fn invoke(
         _ => invocation.run.unwrap_or_else(|| runner.world.new_id()),
     };
     let policy = options.input_policy;
-    let mut session = session(runner, &invocation, &base, run, options)?;
+    let mut session = session(runner, &invocation, &base, run, options).await?;
     session.passes = match input {
         Input::New(_) => false,
         Input::Continue => base.passes_breakpoints(),
@@ -66,7 +71,7 @@ pub(super) async fn invoke(
 ///
 /// # Errors
 /// If what is stored does not fit the graph.
-pub(super) fn session(
+pub(super) async fn session(
     runner: &Runner,
     invocation: &Invocation,
     base: &Base,
@@ -78,12 +83,33 @@ pub(super) fn session(
         scope,
         graph_path,
         writer,
+        host,
         ..
     } = invocation;
     let loaded = base.checkpoint.as_ref();
-    let thread = match loaded {
+    let mut thread = match loaded {
         Some(checkpoint) => load_thread(graph, checkpoint)?,
         None => ThreadState::new(graph, writer.is_some()),
+    };
+    let records = match base.stands {
+        // They are those of another branch.
+        Stands::Passed => &[],
+        Stands::Newest | Stands::NewestById => base.records(),
+    };
+    let goes_on = loaded.filter(|checkpoint| checkpoint.run == run);
+    let (host, ledger) = match host {
+        Some((task, ledger)) => (Some(task.clone()), ledger.clone()),
+        None => {
+            let open = goes_on.map(|_| records);
+            (None, account(graph, &thread, open, options.budget))
+        }
+    };
+    let deadline = match (options.budget.wall, &host) {
+        (Some(wall), None) => {
+            let began = began(runner, scope, graph, &mut thread, goes_on).await?;
+            Some((began, wall))
+        }
+        _ => None,
     };
     let run = Arc::new(RunCx {
         graph: graph.clone(),
@@ -97,9 +123,15 @@ pub(super) fn session(
         cancel: options.cancel,
         checkpointer: runner.checkpointer.clone(),
         writer: writer.as_ref().map(Arc::downgrade),
+        cache: runner.cache.clone(),
         step_limit: options.step_limit,
         max_parallel: options.max_parallel,
         start_name: start_name(),
+        step_timeout: options.step_timeout,
+        drain: options.drain,
+        drains: host.is_none() || runner.checkpointer.is_some(),
+        ledger,
+        host,
     });
     let limit = i64::try_from(options.step_limit).unwrap_or(i64::MAX);
     Ok(Session {
@@ -107,11 +139,7 @@ pub(super) fn session(
         max_steps: options.max_steps,
         made: 0,
         head: loaded.map_or(NO_HEAD, |checkpoint| checkpoint.id),
-        records: match base.stands {
-            // They are those of another branch.
-            Stands::Passed => Vec::new(),
-            Stands::Newest | Stands::NewestById => base.records().to_vec(),
-        },
+        records: records.to_vec(),
         goes_on: false,
         passes: false,
         before: effective(options.interrupt_before, &graph.0.before),
@@ -119,6 +147,9 @@ pub(super) fn session(
         answered: 0,
         to_parent: Vec::new(),
         unknown_ids: Vec::new(),
+        deadline,
+        step_spent: Spend::default(),
+        spent_ops: Vec::new(),
         run,
         thread,
     })
@@ -132,6 +163,11 @@ fn check_options(graph: &Graph, options: &RunOptions) -> Result<(), RunError> {
     let invalid = |message: String| Err(RunError::InvalidOption { message });
     if options.step_limit == 0 {
         return invalid("a limit of 0 steps lets nothing run; the least is 1".to_owned());
+    }
+    if options.step_timeout.is_some_and(|limit| limit.is_zero()) {
+        return invalid(
+            "`step_timeout` of 0 lets nothing run; leave it out, or make it longer".to_owned(),
+        );
     }
     if options.max_steps == Some(0) {
         return invalid("`max_steps` of 0 lets nothing run; the least is 1".to_owned());

@@ -1,5 +1,7 @@
 //! What a run is given, and what it gives.
 
+use super::budget::{Budget, Spend};
+use super::drain::Drain;
 use crate::command::{ClientCommand, Command, Update};
 use crate::error::RunError;
 use crate::event::Listener;
@@ -10,6 +12,7 @@ use crate::world::Id;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What an invocation begins with.
@@ -105,6 +108,12 @@ pub struct RunOptions {
     pub invocation: Option<Id>,
     /// When checkpoints become durable.
     pub durability: Durability,
+    /// How long a step may take. Tasks that are not finished then fail; the others are kept.
+    pub step_timeout: Option<Duration>,
+    /// Asks the run to stop at its next step boundary.
+    pub drain: Drain,
+    /// What the run may spend, counted over all its invocations.
+    pub budget: Budget,
 }
 
 impl Default for RunOptions {
@@ -121,6 +130,9 @@ impl Default for RunOptions {
             at: None,
             invocation: None,
             durability: Durability::Sync,
+            step_timeout: None,
+            drain: Drain::new(),
+            budget: Budget::default(),
         }
     }
 }
@@ -134,6 +146,8 @@ impl fmt::Debug for RunOptions {
             .field("interrupt_before", &self.interrupt_before)
             .field("interrupt_after", &self.interrupt_after)
             .field("input_policy", &self.input_policy)
+            .field("step_timeout", &self.step_timeout)
+            .field("budget", &self.budget)
             .field("listens", &self.listener.is_some())
             .field("at", &self.at)
             .field("invocation", &self.invocation)
@@ -158,6 +172,13 @@ pub enum Exit {
         /// Which limit.
         error: RunError,
     },
+    /// The run has spent what it may; the thread can go on with a larger budget.
+    Budget {
+        /// Which budget.
+        error: RunError,
+    },
+    /// The run stopped between two steps, as asked; the thread can go on.
+    Drained,
     /// The run was cancelled; the thread can go on.
     Cancelled,
     /// Something failed; the thread can go on from the last good checkpoint.
@@ -176,6 +197,8 @@ impl Exit {
             Self::Interrupted => "interrupted",
             Self::Paused => "paused",
             Self::StepLimit { .. } => "step_limit",
+            Self::Budget { .. } => "budget",
+            Self::Drained => "drained",
             Self::Cancelled => "cancelled",
             Self::Failed { .. } => "failed",
         }
@@ -185,8 +208,10 @@ impl Exit {
     #[must_use]
     pub fn error(&self) -> Option<&RunError> {
         match self {
-            Self::StepLimit { error } | Self::Failed { error } => Some(error),
-            Self::Done | Self::Interrupted | Self::Paused | Self::Cancelled => None,
+            Self::StepLimit { error } | Self::Budget { error } | Self::Failed { error } => {
+                Some(error)
+            }
+            Self::Done | Self::Interrupted | Self::Paused | Self::Drained | Self::Cancelled => None,
         }
     }
 }
@@ -206,6 +231,9 @@ pub struct Outcome {
     pub run: Id,
     /// How many questions were answered by the input.
     pub answered: usize,
+    /// What the run has spent so far, over all its invocations; of a child graph, what the run of the root graph has.
+    #[serde(skip_serializing_if = "Spend::is_zero")]
+    pub spent: Spend,
     /// What a child graph sends to the graph that contains it; the run ended with it.
     #[serde(skip)]
     pub(crate) to_parent: Vec<Command>,

@@ -1,23 +1,27 @@
 //! The loop: plan, run, apply, store, tell.
 
+use super::budget::{Spend, spent_records};
 use super::context::RunCx;
 use super::ends::{Ends, TaskEnd, all_done, end_records, verdict};
 use super::execute::{announce_done, run_tasks};
+use super::limits::{StepBound, keep_spent, out_of_time};
 use super::open::load_thread;
 use super::options::{Exit, Outcome};
+use super::stored::stored_result;
 use super::task::{Recorded, StepInfo, TaskCx};
 use crate::channel::Slot;
 use crate::checkpoint::epoch;
 use crate::checkpoint::{Advance, Record, RecordKey, RecordKind, RecordOp, Scope, Source};
-use crate::command::{Command, START, Target};
+use crate::command::{Command, START};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::graph::Breakpoints;
 use crate::interrupt::Interrupt;
 use crate::state::StateView;
 use crate::step::{AdvanceHead, Done, Task, ThreadState, apply, plan};
-use crate::world::Id;
+use crate::world::{Id, Timestamp};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One invocation under way.
 pub(crate) struct Session {
@@ -43,6 +47,11 @@ pub(crate) struct Session {
     /// What tasks sent to the graph that contains this one.
     pub(crate) to_parent: Vec<Command>,
     pub(crate) unknown_ids: Vec<String>,
+    /// When the run began and how long it may take, if that is bounded.
+    pub(crate) deadline: Option<(Timestamp, Duration)>,
+    /// What the tasks of the step just run have spent, and the records that say so.
+    pub(crate) step_spent: Spend,
+    pub(crate) spent_ops: Vec<RecordOp>,
 }
 
 impl Session {
@@ -76,6 +85,7 @@ impl Session {
             interrupts: asked,
             run: self.run.run,
             answered: self.answered,
+            spent: self.run.ledger.spent(),
             to_parent: self.to_parent,
             unknown_ids: self.unknown_ids,
         }
@@ -108,6 +118,9 @@ impl Session {
                 error: RunError::StepLimit { limit },
             });
         }
+        if let Some(error) = self.over_budget() {
+            return ends(Exit::Budget { error });
+        }
         if run.cancel.is_cancelled() {
             return ends(Exit::Cancelled);
         }
@@ -116,6 +129,9 @@ impl Session {
                 .pause(&self.before.clone(), number, &tasks)
                 .await
                 .map(Some);
+        }
+        if run.drains && run.drain.is_requested() {
+            return ends(Exit::Drained);
         }
         let results = match self.run_step(number, &tasks).await? {
             Ok(results) => results,
@@ -129,6 +145,10 @@ impl Session {
                 return ends(Exit::Failed { error });
             }
         };
+        if !self.step_spent.is_zero() {
+            let spent = std::mem::take(&mut self.step_spent);
+            keep_spent(&run.graph, &mut self.thread, spent);
+        }
         self.made += u64::from(!starts);
         self.store(Source::Loop).await?;
         if written.iter().any(|ix| run.graph.is_output(*ix)) {
@@ -141,6 +161,14 @@ impl Session {
                 .map(Some);
         }
         Ok(None)
+    }
+
+    /// The error of a run that has spent more than it may.
+    fn over_budget(&self) -> Option<RunError> {
+        let run = &self.run;
+        let ledger = &run.ledger;
+        let spent = ledger.bounded.then(|| ledger.exceeded(run.location("")));
+        spent.flatten().or_else(|| out_of_time(run, self.deadline))
     }
 
     /// Whether a breakpoint is at one of these tasks.
@@ -231,7 +259,9 @@ impl Session {
         });
         if self.records.is_empty() {
             // The common case: nothing of this step was done before.
-            let ends = run_tasks(run, &contexts, tasks).await?;
+            let bound = StepBound::of(run, self.deadline);
+            let ends = run_tasks(run, &contexts, tasks, bound).await?;
+            self.note_spent(&contexts);
             return match all_done(ends) {
                 Ok(results) => Ok(Ok(results)),
                 Err(ends) => {
@@ -254,7 +284,9 @@ impl Session {
         let open: Vec<usize> = open.collect();
         let open_contexts: Vec<Arc<TaskCx>> = open.iter().map(|at| contexts[*at].clone()).collect();
         let open_tasks: Vec<Task> = open.iter().map(|at| tasks[*at].clone()).collect();
-        let ends = run_tasks(run, &open_contexts, &open_tasks).await?;
+        let bound = StepBound::of(run, self.deadline);
+        let ends = run_tasks(run, &open_contexts, &open_tasks, bound).await?;
+        self.note_spent(&contexts);
         match all_done(ends) {
             Ok(results) => {
                 for (at, done) in open.into_iter().zip(results) {
@@ -269,6 +301,18 @@ impl Session {
         }
     }
 
+    /// Notes what the tasks of a step have spent, in task order.
+    fn note_spent(&mut self, contexts: &[Arc<TaskCx>]) {
+        if !self.run.ledger.touched() {
+            return;
+        }
+        let spent = contexts.iter().map(|cx| cx.spent());
+        self.step_spent = spent.fold(Spend::default(), Spend::and);
+        self.spent_ops.clear();
+        let ops = contexts.iter().flat_map(|cx| spent_records(cx));
+        self.spent_ops.extend(ops);
+    }
+
     /// Ends a step that is not complete: records what its tasks did, and shows what the finished ones wrote.
     async fn break_off(
         &mut self,
@@ -278,7 +322,7 @@ impl Session {
         open: &[usize],
         ends: Ends,
     ) -> Result<(Exit, Vec<Interrupt>), RunError> {
-        let mut ops = Vec::new();
+        let mut ops = std::mem::take(&mut self.spent_ops);
         for (at, end) in open.iter().zip(&ends) {
             if let Some(end) = end {
                 ops.extend(end_records(&self.run, &contexts[*at], end));
@@ -333,51 +377,17 @@ impl Session {
     /// # Errors
     /// If it wrote or went where the graph has nothing any more.
     pub(crate) fn finished(&self, task: &Task) -> Result<Option<Done>, RunError> {
-        let record = self.records.iter().find_map(|record| match &record.kind {
+        let done = self.records.iter().find_map(|record| match &record.kind {
             RecordKind::Done {
                 writes,
                 targets,
                 joins,
-            } if record.task == task.path => Some((writes, targets, joins)),
+            } if record.task == task.path => {
+                Some(stored_result(&self.run, task, writes, targets, joins))
+            }
             _ => None,
         });
-        let Some((writes, targets, joins)) = record else {
-            return Ok(None);
-        };
-        let graph = &self.run.graph;
-        let gone = |what: &str, name: &str| RunError::Mismatch {
-            location: self.run.location(task.name(graph)),
-            message: format!(
-                "node `{}` finished and {what} `{name}`, which the graph does not have",
-                task.path
-            ),
-        };
-        let mut done = Done::default();
-        for write in writes {
-            let found = graph.0.channels.find(&write.channel);
-            let channel = found.ok_or_else(|| gone("wrote", &write.channel))?;
-            done.writes.push((channel, write.write.clone()));
-        }
-        for target in targets {
-            match target {
-                Target::Node(name) => done
-                    .nodes
-                    .push(graph.find(name).ok_or_else(|| gone("goes to", name))?),
-                Target::Dispatch(dispatch) => {
-                    let node = graph
-                        .find(&dispatch.node)
-                        .ok_or_else(|| gone("goes to", &dispatch.node))?;
-                    done.dispatches.push((node, dispatch.input.clone()));
-                }
-                Target::End => {}
-            }
-        }
-        for name in joins {
-            let found = graph.0.joins.iter().position(|join| join.name == *name);
-            done.joins
-                .push(found.ok_or_else(|| gone("feeds the join", name))? as u32);
-        }
-        Ok(Some(done))
+        done.transpose()
     }
 
     /// Keeps the thread readable after a step whose writes can not be folded: its tasks are pending and failed, and the
@@ -394,6 +404,7 @@ impl Session {
             };
             [RecordOp::Remove(done), RecordOp::Put(failed)]
         });
+        let ops = ops.chain(std::mem::take(&mut self.spent_ops));
         self.run.record(self.head, ops.collect()).await?;
         let run = &self.run;
         let stored = match &run.checkpointer {

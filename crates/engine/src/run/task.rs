@@ -1,8 +1,9 @@
 //! What belongs to one task.
 
+use super::budget::Spend;
 use super::context::RunCx;
 use crate::checkpoint::{CallRecord, Record, RecordKind};
-use crate::error::Location;
+use crate::error::{HandledError, Location, RunError};
 use crate::graph::NodeIx;
 use crate::interrupt::{Interrupt, Slot};
 use crate::state::StateView;
@@ -10,7 +11,9 @@ use crate::step::{Task, TaskKind};
 use crate::value::Value;
 use crate::world::{Id, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A question just asked.
 #[derive(Clone, Debug)]
@@ -29,9 +32,35 @@ pub(crate) struct TaskCx {
     pub(crate) path: Arc<str>,
     pub(crate) visits: u64,
     pub(crate) info: StepInfo,
-    recorded: Recorded,
+    /// None in most steps, which nothing was recorded of before.
+    recorded: Option<Box<Recorded>>,
+    /// For the task of an error handler: what it handles.
+    handles: Option<Box<Handles>>,
+    /// How the task came to its end, if not by its node.
+    other: OnceLock<Other>,
+    /// The last attempt that is over: what it left running can do nothing any more.
+    over: AtomicU32,
+    /// Counts what shows that an attempt goes on.
+    progress: AtomicU64,
+    /// What the task has spent at its checkpoint, all invocations together.
+    spent: Mutex<Spend>,
     calls: Mutex<BTreeMap<Arc<str>, CallRecord>>,
     attempt: Mutex<Attempt>,
+}
+
+/// Who ended a task in place of its node.
+#[derive(Debug)]
+enum Other {
+    Handler(Arc<TaskCx>),
+    Cache,
+}
+
+/// What an error handler handles.
+#[derive(Debug)]
+struct Handles {
+    /// The name under which the handler is shown.
+    name: Arc<str>,
+    error: HandledError,
 }
 
 /// What one attempt of a task has done so far. A later attempt begins anew; what an earlier one left running can not
@@ -50,8 +79,11 @@ struct Attempt {
 }
 
 /// What was recorded of a task before.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
+    /// The error that was handed to the handler, and what the handler did so far.
+    caught: Option<(RunError, Option<Box<Self>>)>,
+    spent: Spend,
     answers: BTreeMap<Slot, Value>,
     /// Questions without an answer.
     open: Vec<Slot>,
@@ -60,8 +92,11 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     /// What the records of a checkpoint say of the task at this path.
-    pub(crate) fn of(records: &[Record], path: &str) -> Self {
-        let mut recorded = Self::default();
+    pub(crate) fn of(records: &[Record], path: &str) -> Option<Box<Self>> {
+        if records.is_empty() {
+            return None;
+        }
+        let mut recorded = Box::<Self>::default();
         for record in records.iter().filter(|record| &*record.task == path) {
             match &record.kind {
                 RecordKind::Asked { slot, .. } => recorded.open.push(slot.clone()),
@@ -71,13 +106,18 @@ impl Recorded {
                 RecordKind::Call(call) => {
                     recorded.calls.insert(call.key.clone(), call.clone());
                 }
+                RecordKind::Spent(spent) => recorded.spent = *spent,
+                RecordKind::Caught(error) => {
+                    let handler = Self::of(records, &handler_name(path));
+                    recorded.caught = Some((error.clone(), handler));
+                }
                 _ => {}
             }
         }
         recorded
             .open
             .retain(|slot| !recorded.answers.contains_key(slot));
-        recorded
+        Some(recorded)
     }
 }
 
@@ -102,7 +142,7 @@ impl TaskCx {
         view: &StateView,
         info: StepInfo,
         task: &Task,
-        mut recorded: Recorded,
+        mut recorded: Option<Box<Recorded>>,
     ) -> Self {
         let (node, input) = match &task.kind {
             TaskKind::Start { .. } => (None, None),
@@ -120,15 +160,160 @@ impl TaskCx {
             path: task.path.clone(),
             visits: task.visits,
             info,
-            calls: Mutex::new(std::mem::take(&mut recorded.calls)),
+            calls: Mutex::new(take_calls(&mut recorded)),
+            spent: Mutex::new(spent_of(recorded.as_deref())),
             recorded,
+            handles: None,
+            other: OnceLock::new(),
+            over: AtomicU32::new(0),
+            progress: AtomicU64::new(0),
             attempt: Mutex::new(Attempt::default()),
         }
     }
 
+    /// The task of the error handler of this one: with the same input and view, and with questions, calls and ids of its
+    /// own.
+    pub(crate) fn handler(self: &Arc<Self>, error: &RunError) -> Arc<Self> {
+        let name = self.node_name();
+        let recorded = self.recorded.as_deref();
+        let caught = recorded.and_then(|recorded| recorded.caught.as_ref());
+        let mut recorded = caught.and_then(|caught| caught.1.clone());
+        let handles = Handles {
+            name: handler_name(name).into(),
+            error: HandledError::new(self.run.node_path(name).into(), error.clone()),
+        };
+        let handler = Arc::new(Self {
+            run: self.run.clone(),
+            view: self.view.clone(),
+            input: self.input.clone(),
+            node: self.node,
+            path: handler_name(&self.path).into(),
+            visits: self.visits,
+            info: self.info,
+            calls: Mutex::new(take_calls(&mut recorded)),
+            spent: Mutex::new(spent_of(recorded.as_deref())),
+            recorded,
+            handles: Some(Box::new(handles)),
+            other: OnceLock::new(),
+            over: AtomicU32::new(0),
+            progress: AtomicU64::new(0),
+            attempt: Mutex::new(Attempt::default()),
+        });
+        // A task whose handler runs never runs its node again, so nothing was set before.
+        self.other.get_or_init(|| Other::Handler(handler.clone()));
+        handler
+    }
+
+    /// The error that an earlier invocation handed to the handler.
+    pub(crate) fn caught(&self) -> Option<&RunError> {
+        self.caught_before().map(|(error, _)| error)
+    }
+
+    fn caught_before(&self) -> Option<&(RunError, Option<Box<Recorded>>)> {
+        self.recorded.as_ref()?.caught.as_ref()
+    }
+
+    /// What this handles, if it is the task of an error handler.
+    pub(crate) fn handles(&self) -> Option<&HandledError> {
+        self.handles.as_ref().map(|handles| &handles.error)
+    }
+
+    /// Notes that the result came from the cache.
+    pub(crate) fn note_cached(&self) {
+        self.other.get_or_init(|| Other::Cache);
+    }
+
+    pub(crate) fn came_from_cache(&self) -> bool {
+        matches!(self.other.get(), Some(Other::Cache))
+    }
+
+    /// Whether somebody answered the task, in which case its result depends on more than its input.
+    pub(crate) fn was_answered(&self) -> bool {
+        let recorded = self.recorded.as_ref();
+        recorded.is_some_and(|recorded| !recorded.answers.is_empty())
+    }
+
+    /// Whose questions are those of the task: the handler's, once it runs.
+    pub(crate) fn asker(&self) -> &Self {
+        match self.other.get() {
+            Some(Other::Handler(handler)) => handler,
+            _ => self,
+        }
+    }
+
+    /// The names of the node and of the task that are shown as having finished.
+    pub(crate) fn finisher(&self) -> (Arc<str>, Arc<str>) {
+        let asker = self.asker();
+        let handled_before = self.caught_before().is_some() && std::ptr::eq(asker, self);
+        match handled_before {
+            true => (
+                handler_name(self.node_name()).into(),
+                handler_name(&self.path).into(),
+            ),
+            false => (asker.node_name().clone(), asker.path.clone()),
+        }
+    }
+
     pub(crate) fn node_name(&self) -> &Arc<str> {
+        if let Some(handles) = &self.handles {
+            return &handles.name;
+        }
         self.node
             .map_or(&self.run.start_name, |node| &self.run.graph.node(node).name)
+    }
+
+    /// Ends an attempt: what it left running can do nothing any more.
+    pub(crate) fn end_attempt(&self, number: u32) {
+        self.over.fetch_max(number, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_over(&self, attempt: u32) -> bool {
+        attempt <= self.over.load(Ordering::Relaxed)
+    }
+
+    /// Notes that an attempt goes on, and with it the tasks in which its graph runs.
+    pub(crate) fn note_progress(&self, attempt: u32) {
+        if self.is_over(attempt) {
+            return;
+        }
+        let mut goes_on = Some(self);
+        while let Some(task) = goes_on {
+            task.progress.fetch_add(1, Ordering::Relaxed);
+            goes_on = task.run.host.as_deref();
+        }
+    }
+
+    /// Notes that the task has spent more.
+    pub(crate) fn spend(&self, more: Spend) {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        *spent = spent.and(more);
+    }
+
+    /// What the task has spent at its checkpoint, without its handler.
+    pub(crate) fn own_spent(&self) -> Spend {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the task and its handler have spent at their checkpoint.
+    pub(crate) fn spent(&self) -> Spend {
+        let asker = self.asker();
+        let handlers = match self.caught_before() {
+            _ if !std::ptr::eq(asker, self) => asker.own_spent(),
+            Some((_, recorded)) => spent_of(recorded.as_deref()),
+            None => Spend::default(),
+        };
+        self.own_spent().and(handlers)
+    }
+
+    /// Ends the attempts of this task and of its handler, those under way included.
+    pub(crate) fn end_attempts(&self) {
+        self.end_attempt(u32::MAX);
+        self.asker().end_attempt(u32::MAX);
+    }
+
+    /// How often progress was noted.
+    pub(crate) fn progress(&self) -> u64 {
+        self.progress.load(Ordering::Relaxed)
     }
 
     pub(crate) fn location(&self) -> Location {
@@ -191,7 +376,7 @@ impl TaskCx {
     }
 
     pub(crate) fn answer(&self, slot: &Slot) -> Option<&Value> {
-        self.recorded.answers.get(slot)
+        self.recorded.as_ref()?.answers.get(slot)
     }
 
     pub(crate) fn ask(&self, number: u32, asked: Asked) {
@@ -210,7 +395,8 @@ impl TaskCx {
         &'a self,
         asked: &'a [Asked],
     ) -> impl Iterator<Item = &'a Slot> {
-        let open = self.recorded.open.iter();
+        let recorded = self.recorded.iter();
+        let open = recorded.flat_map(|recorded| &recorded.open);
         open.filter(|slot| !asked.iter().any(|asked| asked.slot == **slot))
     }
 
@@ -231,6 +417,30 @@ impl TaskCx {
         let calls = calls.into_iter().map(|call| (call.key.clone(), call));
         self.calls().extend(calls);
     }
+}
+
+impl fmt::Debug for TaskCx {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("TaskCx")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+fn take_calls(recorded: &mut Option<Box<Recorded>>) -> BTreeMap<Arc<str>, CallRecord> {
+    recorded
+        .as_mut()
+        .map(|recorded| std::mem::take(&mut recorded.calls))
+        .unwrap_or_default()
+}
+
+fn spent_of(recorded: Option<&Recorded>) -> Spend {
+    recorded.map_or_else(Spend::default, |recorded| recorded.spent)
+}
+
+/// The name of the error handler of what has this name. No node and no dispatch is called so.
+pub(crate) fn handler_name(name: &str) -> String {
+    format!("{name}#handler")
 }
 
 /// How many came before under this name; counts one more.

@@ -10,7 +10,7 @@ use super::infer::last_ran;
 use super::open::{self, Invocation};
 use super::options::{Durability, InputPolicy, RunOptions};
 use super::steps::Session;
-use super::task::{Recorded, TaskCx};
+use super::task::TaskCx;
 use crate::checkpoint::{
     Advance, CallState, Checkpointer, Record, RecordKind, Scope, Source, ThreadKey,
 };
@@ -117,6 +117,7 @@ impl Runner {
             graph_path: "".into(),
             writer: Some(Arc::new(Durable::new(writer.clone(), Durability::Sync))),
             run: None,
+            host: None,
         };
         let session = open::session(
             self,
@@ -124,7 +125,8 @@ impl Runner {
             &base,
             run.unwrap_or_else(|| self.world.new_id()),
             RunOptions::default(),
-        )?;
+        )
+        .await?;
         let mut updating = Updating {
             checkpointer: &**checkpointer,
             scope: &invocation.scope,
@@ -310,8 +312,7 @@ impl Updating<'_> {
                 path: name,
                 visits: 0,
             };
-            let recorded = Recorded::default();
-            let cx = TaskCx::new(&self.session.run, &view, info, &task, recorded);
+            let cx = TaskCx::new(&self.session.run, &view, info, &task, None);
             results.push(finish_as(Arc::new(cx), &task.kind, output).await?);
             tasks.push(task);
         }

@@ -8,6 +8,7 @@ use crate::command::Write;
 use crate::error::{Location, RunError, panic_text};
 use crate::graph::Graph;
 use crate::state::{ChannelIx, State, fold_write};
+use crate::value::Value;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,6 +17,15 @@ use std::sync::Arc;
 pub(crate) fn reset(graph: &Graph, thread: &mut ThreadState, ix: ChannelIx) {
     let state = Arc::make_mut(&mut thread.state);
     clear(graph, state, thread.effects.as_mut(), ix);
+}
+
+/// Sets a channel of the engine's own.
+pub(crate) fn set(graph: &Graph, thread: &mut ThreadState, ix: ChannelIx, value: Value) {
+    debug_assert!(!graph.0.channels.is_declared(ix));
+    let state = Arc::make_mut(&mut thread.state);
+    let effects = thread.effects.as_mut();
+    let effects = effects.map(|changes| changes.channel(graph, ix));
+    Fold::new(&mut state.slots[ix as usize], effects).set(value);
 }
 
 /// The channels that a step wrote.

@@ -19,6 +19,7 @@ use tine_engine::{
 /// A thread `t` of a graph, kept in memory.
 pub(crate) struct Scene {
     pub(crate) runner: Runner,
+    pub(crate) world: Arc<SimWorld>,
     transcript: Arc<Mutex<String>>,
 }
 
@@ -28,8 +29,10 @@ impl Scene {
     }
 
     pub(crate) fn over(graph: Graph, checkpointer: Arc<dyn Checkpointer>) -> Self {
+        let world = Arc::new(SimWorld::new(7));
         Self {
-            runner: Runner::new(graph, SimWorld::new(7)).with_checkpointer(checkpointer),
+            runner: Runner::new(graph, world.clone()).with_checkpointer(checkpointer),
+            world,
             transcript: Arc::default(),
         }
     }

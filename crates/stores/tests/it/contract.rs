@@ -13,7 +13,7 @@ use tine_engine::command::{Dispatch, Op, Target, Write};
 use tine_engine::event::ChannelWrite;
 use tine_engine::interrupt::{Interrupt, InterruptId, Slot};
 use tine_engine::world::Id;
-use tine_engine::{MemoryCheckpointer, RunError, StoreError, Timestamp, Value};
+use tine_engine::{MemoryCheckpointer, RunError, Spend, StoreError, Timestamp, Value};
 
 /// Checks all of it.
 pub(crate) async fn check(store: &dyn Checkpointer) {
@@ -306,6 +306,8 @@ async fn records_of_every_kind_come_back(store: &dyn Checkpointer) {
         },
         RecordKind::Failed(RunError::from(StoreError::Fenced { thread: "t".into() })),
         RecordKind::Failed(RunError::StepLimit { limit: 3 }),
+        RecordKind::Caught(RunError::Drained),
+        RecordKind::Spent(Spend::tokens(u64::MAX)),
         RecordKind::Asked {
             slot: slot(""),
             interrupt,

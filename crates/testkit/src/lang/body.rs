@@ -3,7 +3,7 @@
 use super::expr::{CaseError, Env, eval, eval_map, holds, targets};
 use crate::case::{CallSpec, CommandSpec, FailKind, FailSpec, Op, PlainOp};
 use crate::graph::{child_memory, child_update};
-use crate::neutral::{neutral, typed_update};
+use crate::neutral::{neutral, neutral_path, typed_update};
 use crate::probe::CaseRun;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +49,13 @@ impl<'a> Body<'a> {
         env.set("visit", visit);
         env.set("remaining", cx.remaining_steps());
         env.set("last_step", cx.is_last_step());
+        if let Some(error) = cx.handled_error() {
+            let error = [
+                ("node", neutral_path(error.node()).into()),
+                ("message", error.message().into()),
+            ];
+            env.set("error", Value::from_pairs(error));
+        }
         env.bind(Map::new());
         Self {
             run,

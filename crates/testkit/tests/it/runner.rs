@@ -98,9 +98,9 @@ fn what_is_missing_and_what_is_too_much_is_shown() {
 
 #[test]
 fn a_missing_feature_fails_by_name() {
-    insta::assert_snapshot!(check(&[("a: {do:", "a: {cache: true, do:")], None), @r"
+    insta::assert_snapshot!(check(&[("a: {do:", "a: {persistence: none, do:")], None), @r"
     FAILED area/two-steps.yaml
-      not supported yet: cache
+      not supported yet: persistence: none
     area         0 passed, 1 failed, 0 differ
     0 passed, 1 failed, 0 differ
     ");
