@@ -13,6 +13,7 @@ mod contract;
 mod damage;
 mod growth;
 mod kit;
+mod model;
 mod processes;
 mod programs;
 mod runs;
