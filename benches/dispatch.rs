@@ -1,71 +1,52 @@
-//! What the engine costs per node, with nodes that do next to nothing.
+//! What the engine costs per node in CPU time, with nodes that do next to nothing.
 //!
 //! Each group runs the same number of boxed futures in a bare loop first: its ratio to that is what `README.md` quotes.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+mod workloads;
+
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::pin::Pin;
-use std::sync::Arc;
-use tine_engine::channel::{add, append, last};
-use tine_engine::{
-    Channel, Checkpointer, Command, Graph, MemoryCheckpointer, NodeCx, RunOptions, Runner, START,
-    Target, ThreadKey, TokioWorld, Update,
-};
+use std::time::Duration;
+use workloads::{BESIDE, CHAINS, FAN_OUTS, Shape, Workload};
 
-/// N distinct nodes in a row; each adds 1 to a `last` channel.
-fn chain(nodes: usize) -> Graph {
-    let mut graph = Graph::builder("chain");
-    let count: Channel<i64> = graph.channel("count", last());
-    let name = |at: usize| format!("node{at}");
-    for at in 0..nodes {
-        let count = count.clone();
-        graph.node(name(at), move |cx: NodeCx| {
-            let count = count.clone();
-            async move {
-                let now = cx.get(&count)?.unwrap_or(0);
-                Ok(Update::new().write(&count, now + 1))
-            }
-        });
-        graph.edge(
-            if at == 0 {
-                START.to_owned()
-            } else {
-                name(at - 1)
-            },
-            name(at),
-        );
+/// The CPU time of the process: other processes of a shared machine hardly change it.
+struct CpuTime;
+
+static FORMAT: WallTime = WallTime;
+
+impl Measurement for CpuTime {
+    type Intermediate = Duration;
+    type Value = Duration;
+
+    fn start(&self) -> Duration {
+        let now = clock_gettime(ClockId::ProcessCPUTime);
+        Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
     }
-    graph.build().unwrap()
-}
 
-/// One node dispatches N tasks; their writes meet in two reducers.
-fn fan_out(tasks: i64) -> Graph {
-    let mut graph = Graph::builder("fan_out");
-    let found: Channel<Vec<i64>> = graph.channel("found", append());
-    let sum: Channel<i64> = graph.channel("sum", add());
-    graph.node("split", move |_: NodeCx| async move {
-        let goto = (0..tasks)
-            .map(|item| Target::dispatch("work", item))
-            .collect();
-        Ok(Command {
-            goto,
-            ..Command::default()
-        })
-    });
-    graph.node("work", move |cx: NodeCx| {
-        let (found, sum) = (found.clone(), sum.clone());
-        async move {
-            let item = cx
-                .dispatched()
-                .and_then(tine_engine::Value::as_i64)
-                .unwrap_or(0);
-            Ok(Update::new().write(&found, vec![item]).write(&sum, item))
-        }
-    });
-    graph.edge(START, "split");
-    graph.build().unwrap()
+    fn end(&self, started: Duration) -> Duration {
+        self.start() - started
+    }
+
+    fn add(&self, one: &Duration, other: &Duration) -> Duration {
+        *one + *other
+    }
+
+    fn zero(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn to_f64(&self, value: &Duration) -> f64 {
+        value.as_nanos() as f64
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        FORMAT.formatter()
+    }
 }
 
 /// The least any engine pays: a boxed future per node, awaited one after the other.
@@ -79,65 +60,45 @@ async fn bare(nodes: usize) -> i64 {
     count
 }
 
-fn run(runtime: &tokio::runtime::Runtime, runner: &Runner, thread: &ThreadKey, input: &Update) {
-    let outcome = runtime.block_on(runner.invoke(
-        thread,
-        input.clone(),
-        RunOptions {
-            step_limit: 20_000,
-            ..RunOptions::default()
-        },
-    ));
-    black_box(outcome.unwrap());
-}
-
-fn dispatch(criterion: &mut Criterion) {
+fn dispatch(criterion: &mut Criterion<CpuTime>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    let thread = ThreadKey::local("bench");
-    for nodes in [10, 100, 1_000, 10_000] {
-        let mut group = criterion.benchmark_group(format!("chain/{nodes}"));
-        group.throughput(Throughput::Elements(nodes as u64));
+    let chains = CHAINS.map(|nodes| (nodes, Shape::Chain(nodes)));
+    let fan_outs = FAN_OUTS.map(|tasks| (tasks, Shape::FanOut(tasks)));
+    for (size, shape) in chains.into_iter().chain(fan_outs) {
+        let mut group = criterion.benchmark_group(shape.to_string());
+        group.throughput(Throughput::Elements(size as u64));
         group.bench_function("bare loop", |bench| {
-            bench.iter(|| runtime.block_on(bare(black_box(nodes))));
+            bench.iter(|| runtime.block_on(bare(black_box(size))));
         });
-        let graph = chain(nodes);
-        let input = Update::new().set("count", 0_i64);
-        let runner = Runner::new(graph.clone(), TokioWorld::new());
-        group.bench_function("tine", |bench| {
-            bench.iter(|| run(&runtime, &runner, &thread, &input));
-        });
-        group.bench_function("tine, memory checkpoints", |bench| {
-            bench.iter(|| {
-                let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
-                run(
-                    &runtime,
-                    &runner.clone().with_checkpointer(store),
-                    &thread,
-                    &input,
-                );
-            });
-        });
-        group.finish();
-    }
-    for tasks in [10_usize, 100, 1_000] {
-        let mut group = criterion.benchmark_group(format!("fan-out/{tasks}"));
-        group.throughput(Throughput::Elements(tasks as u64));
-        group.bench_function("bare loop", |bench| {
-            bench.iter(|| runtime.block_on(bare(black_box(tasks))));
-        });
-        let runner = Runner::new(fan_out(tasks as i64), TokioWorld::new());
-        group.bench_with_input(BenchmarkId::from_parameter("tine"), &tasks, |bench, _| {
-            bench.iter(|| run(&runtime, &runner, &thread, &Update::new()));
-        });
+        for checkpoints in [false, true] {
+            for beside in BESIDE {
+                let workload = Workload {
+                    shape,
+                    beside,
+                    checkpoints,
+                };
+                let prepared = workload.prepare();
+                let name = match checkpoints {
+                    false => format!("{beside} B beside"),
+                    true => format!("{beside} B beside, checkpoints"),
+                };
+                group.bench_function(name, |bench| bench.iter(|| prepared.run()));
+            }
+        }
         group.finish();
     }
 }
 
 criterion_group! {
     name = benches;
-    config = Criterion::default().without_plots().sample_size(50).measurement_time(std::time::Duration::from_secs(3));
+    config = Criterion::default()
+        .with_measurement(CpuTime)
+        .without_plots()
+        .sample_size(30)
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(2));
     targets = dispatch
 }
 criterion_main!(benches);

@@ -197,7 +197,7 @@ impl Drive<'_> {
         at: Option<Id>,
     ) -> Result<Resume, CaseError> {
         let read = match at {
-            Some(id) => self.runner.state_at(thread, id).await,
+            Some(id) => self.runner.state_at(thread, id).await.map(Some),
             None => self.runner.state(thread).await,
         };
         let pending = match read {
@@ -239,7 +239,7 @@ impl Drive<'_> {
         at: Option<Id>,
         asked: &mut Vec<Interrupt>,
     ) -> Result<Map, CaseError> {
-        let run = action.run_id.as_deref().map(run_id);
+        let invocation = action.run_id.as_deref().map(invocation_id);
         let durability = match action.durability.as_deref() {
             None | Some("sync") => Durability::Sync,
             Some("async") => Durability::Async,
@@ -248,7 +248,7 @@ impl Drive<'_> {
         };
         let mut options = RunOptions {
             at,
-            run,
+            invocation,
             durability,
             input_policy: InputPolicy::Ignore,
             listener: Some(Arc::new(Ear(self.run.clone()))),
@@ -346,8 +346,7 @@ impl Drive<'_> {
     /// A checkpoint as it was stored, under the key `state`.
     async fn state_at(&self, thread: &ThreadKey, id: Id) -> Map {
         let state = match self.runner.state_at(thread, id).await {
-            Ok(Some(snapshot)) => show(&snapshot),
-            Ok(None) => nothing(),
+            Ok(snapshot) => show(&snapshot),
             Err(error) => Value::from_pairs([("error", neutral_error(&error))]),
         };
         [("state".into(), state)].into()
@@ -409,8 +408,8 @@ fn nothing() -> Value {
     ])
 }
 
-/// The engine's id of a run that a case names.
-fn run_id(name: &str) -> Id {
+/// The engine's id of an invocation that a case names.
+fn invocation_id(name: &str) -> Id {
     let bytes = name.bytes().take(16);
     Id(bytes.fold(0, |id, byte| id << 8 | u128::from(byte)))
 }

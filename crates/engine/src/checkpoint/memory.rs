@@ -2,8 +2,8 @@
 
 use super::records::Records;
 use super::{
-    Advance, Checkpoint, Checkpointer, RecordKind, RecordOp, Scope, ThreadInfo, ThreadKey,
-    ThreadWriter,
+    Advance, ChannelEffects, Checkpoint, Checkpointer, RecordKind, RecordOp, Scope, ThreadInfo,
+    ThreadKey, ThreadWriter,
 };
 use crate::channel::EffectError;
 use crate::error::StoreError;
@@ -32,14 +32,29 @@ struct Thread {
 #[derive(Debug, Default)]
 struct Content {
     meta: Map,
-    graphs: BTreeMap<Arc<str>, Vec<Stored>>,
+    graphs: BTreeMap<Arc<str>, Stored>,
+}
+
+/// The checkpoints of one graph.
+#[derive(Debug, Default)]
+struct Stored {
+    /// In the order in which they were stored.
+    checkpoints: Vec<One>,
+    /// The values at some of them, by place: made when they are loaded, so that no later load begins further back and no
+    /// step pays for it.
+    whole: BTreeMap<usize, Map>,
 }
 
 #[derive(Debug)]
-struct Stored {
+struct One {
     advance: Advance,
+    /// The place of its parent.
+    parent: Option<usize>,
     records: Records,
 }
+
+/// How many changes a load may replay before it keeps what they came to.
+const FAR: usize = 64;
 
 impl Thread {
     fn content(&self) -> MutexGuard<'_, Content> {
@@ -48,69 +63,93 @@ impl Thread {
 }
 
 impl Content {
-    fn branch(&self, namespace: &str) -> &[Stored] {
-        self.graphs.get(namespace).map_or(&[], Vec::as_slice)
-    }
-
-    fn find(&mut self, namespace: &str, id: Id) -> Option<&mut Stored> {
-        let branch = self.graphs.get_mut(namespace)?;
-        let place = position(branch, id)?;
-        branch.get_mut(place)
+    fn find(&mut self, namespace: &str, id: Id) -> Option<&mut One> {
+        let stored = self.graphs.get_mut(namespace)?;
+        let place = stored.position(id)?;
+        stored.checkpoints.get_mut(place)
     }
 
     fn is_empty(&self) -> bool {
-        self.graphs.is_empty() && self.meta.is_empty()
+        let mut graphs = self.graphs.values();
+        self.meta.is_empty() && graphs.all(|stored| stored.checkpoints.is_empty())
+    }
+}
+
+impl Stored {
+    fn position(&self, id: Id) -> Option<usize> {
+        // Most look-ups are for the newest.
+        let mut all = self.checkpoints.iter();
+        all.rposition(|one| one.advance.id == id)
     }
 
-    /// The checkpoints at the places for which `wanted` holds, oldest first, made in one pass over the branch.
-    fn load(
-        &self,
-        thread: &ThreadKey,
-        namespace: &str,
-        wanted: impl Fn(usize) -> bool,
-    ) -> Result<Vec<Checkpoint>, StoreError> {
-        let branch = self.branch(namespace);
-        let Some(end) = (0..branch.len()).rev().find(|place| wanted(*place)) else {
-            return Ok(Vec::new());
-        };
-        // Values share their structure, so keeping those of every ancestor costs little.
-        let mut values: BTreeMap<Id, Map> = BTreeMap::new();
-        let mut loaded = Vec::new();
-        for (place, stored) in branch[..=end].iter().enumerate() {
-            let before = match stored.advance.parent {
-                None => Map::new(),
-                Some(parent) => values
-                    .get(&parent)
-                    .cloned()
-                    .ok_or_else(|| unknown(thread, parent))?,
-            };
-            let damaged = |error: EffectError| StoreError::Damaged {
-                place: format!("thread `{thread}`"),
-                message: error.to_string(),
-            };
-            let checkpoint =
-                Checkpoint::advanced(before, stored.advance.clone()).map_err(damaged)?;
-            values.insert(checkpoint.id, checkpoint.values.clone());
-            if wanted(place) {
-                loaded.push(Checkpoint {
-                    records: stored.records.iter().cloned().collect(),
-                    ..checkpoint
-                });
+    /// The values at a place: those of its line of ancestors, from the last whole ones on.
+    fn values(&mut self, place: usize) -> Result<Map, EffectError> {
+        let mut line = Vec::new();
+        let mut next = Some(place);
+        let mut values = loop {
+            let Some(at) = next else { break Map::new() };
+            if let Some(values) = self.whole.get(&at) {
+                break values.clone();
             }
+            line.push(at);
+            next = self.checkpoints[at].parent;
+        };
+        for (number, at) in line.iter().rev().enumerate() {
+            apply(&mut values, &self.checkpoints[*at].advance)?;
+            if (number + 1).is_multiple_of(FAR) {
+                self.whole.insert(*at, values.clone());
+            }
+        }
+        Ok(values)
+    }
+
+    /// The checkpoints at these places, oldest first.
+    fn load(&mut self, places: std::ops::Range<usize>) -> Result<Vec<Checkpoint>, EffectError> {
+        let first = places.start;
+        let mut loaded: Vec<Checkpoint> = Vec::with_capacity(places.len());
+        for place in places {
+            let before = match self.checkpoints[place].parent {
+                None => Map::new(),
+                Some(parent) => match parent.checked_sub(first).and_then(|at| loaded.get(at)) {
+                    Some(parent) => parent.values.clone(),
+                    None => self.values(parent)?,
+                },
+            };
+            let one = &self.checkpoints[place];
+            loaded.push(Checkpoint {
+                records: one.records.iter().cloned().collect(),
+                ..Checkpoint::advanced(before, one.advance.clone())?
+            });
         }
         Ok(loaded)
     }
 }
 
-fn position(branch: &[Stored], id: Id) -> Option<usize> {
-    // Most look-ups are for the newest.
-    branch.iter().rposition(|stored| stored.advance.id == id)
+/// Changes values as a step did.
+fn apply(values: &mut Map, advance: &Advance) -> Result<(), EffectError> {
+    for ChannelEffects { channel, effects } in &advance.effects {
+        let mut value = values.remove(channel);
+        for effect in effects {
+            effect.clone().apply(&mut value)?;
+        }
+        if let Some(value) = value {
+            values.insert(channel.clone(), value);
+        }
+    }
+    Ok(())
 }
 
 fn unknown(thread: &ThreadKey, id: Id) -> StoreError {
     StoreError::UnknownCheckpoint {
         thread: thread.to_string().into(),
         id: id.to_string(),
+    }
+}
+
+fn damaged(thread: &ThreadKey, error: &EffectError) -> StoreError {
+    StoreError::Damaged {
+        place: format!("thread `{thread}`"),
+        message: error.to_string(),
     }
 }
 
@@ -152,14 +191,17 @@ impl Checkpointer for MemoryCheckpointer {
         let Some(thread) = self.get(&scope.thread) else {
             return Ok(None);
         };
-        let content = thread.content();
-        let branch = content.branch(&scope.namespace);
+        let mut content = thread.content();
+        let Some(stored) = content.graphs.get_mut(&scope.namespace) else {
+            return Ok(None);
+        };
         let place = match id {
-            None => branch.len().checked_sub(1),
-            Some(id) => position(branch, id),
+            None => stored.checkpoints.len().checked_sub(1),
+            Some(id) => stored.position(id),
         };
         let Some(place) = place else { return Ok(None) };
-        let mut loaded = content.load(&scope.thread, &scope.namespace, |at| at == place)?;
+        let loaded = stored.load(place..place + 1);
+        let mut loaded = loaded.map_err(|error| damaged(&scope.thread, &error))?;
         Ok(loaded.pop())
     }
 
@@ -172,15 +214,17 @@ impl Checkpointer for MemoryCheckpointer {
         let Some(thread) = self.get(&scope.thread) else {
             return Ok(Vec::new());
         };
-        let content = thread.content();
-        let branch = content.branch(&scope.namespace);
-        let end = before
-            .map_or(Some(branch.len()), |id| position(branch, id))
-            .unwrap_or(0);
+        let mut content = thread.content();
+        let Some(stored) = content.graphs.get_mut(&scope.namespace) else {
+            return Ok(Vec::new());
+        };
+        let end = match before {
+            None => stored.checkpoints.len(),
+            Some(id) => stored.position(id).unwrap_or(0),
+        };
         let begin = end.saturating_sub(limit.unwrap_or(usize::MAX));
-        let wanted = begin..end;
-        let mut loaded =
-            content.load(&scope.thread, &scope.namespace, |at| wanted.contains(&at))?;
+        let loaded = stored.load(begin..end);
+        let mut loaded = loaded.map_err(|error| damaged(&scope.thread, &error))?;
         loaded.reverse();
         Ok(loaded)
     }
@@ -190,15 +234,15 @@ impl Checkpointer for MemoryCheckpointer {
             return Ok(None);
         };
         let content = thread.content();
-        let branch = content.branch("");
-        let (Some(first), Some(last)) = (branch.first(), branch.last()) else {
+        let root = content.graphs.get("").map(|root| &root.checkpoints);
+        let Some((first, last)) = root.and_then(|all| all.first().zip(all.last())) else {
             return Ok(None);
         };
         Ok(Some(ThreadInfo {
             key: key.clone(),
             created: first.advance.created,
             updated: last.advance.created,
-            checkpoints: branch.len() as u64,
+            checkpoints: root.map_or(0, Vec::len) as u64,
             meta: content.meta.clone(),
         }))
     }
@@ -252,15 +296,27 @@ impl ThreadWriter for Writer {
     async fn advance(&self, namespace: &Arc<str>, mut advance: Advance) -> Result<(), StoreError> {
         let records = std::mem::take(&mut advance.records).into_iter().collect();
         let mut content = self.thread.content();
-        if let Some(parent) = advance.parent {
-            let stored = content.find(namespace, parent);
-            let stored = stored.ok_or_else(|| unknown(&self.key, parent))?;
-            stored
-                .records
-                .retain(|record| !matches!(record.kind, RecordKind::Done { .. }));
-        }
-        let branch = content.graphs.entry(namespace.clone()).or_default();
-        branch.push(Stored { advance, records });
+        let stored = match content.graphs.get_mut(namespace) {
+            Some(stored) => stored,
+            None => content.graphs.entry(namespace.clone()).or_default(),
+        };
+        let parent = match advance.parent {
+            None => None,
+            Some(id) => {
+                let place = stored.position(id);
+                let place = place.ok_or_else(|| unknown(&self.key, id))?;
+                let parent = &mut stored.checkpoints[place];
+                parent
+                    .records
+                    .retain(|record| !matches!(record.kind, RecordKind::Done { .. }));
+                Some(place)
+            }
+        };
+        stored.checkpoints.push(One {
+            advance,
+            parent,
+            records,
+        });
         Ok(())
     }
 

@@ -62,6 +62,7 @@ mod tests {
             source,
             created: Timestamp(id as u64),
             run: Id(9),
+            invocation: None,
             effects: effects
                 .iter()
                 .map(|(channel, effect)| ChannelEffects {

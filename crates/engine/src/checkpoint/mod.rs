@@ -129,6 +129,9 @@ pub struct Advance {
     pub created: Timestamp,
     /// The run it belongs to.
     pub run: Id,
+    /// The client's id of the invocation that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocation: Option<Id>,
     /// The changes of the step, by channel, in channel order.
     pub effects: Vec<ChannelEffects>,
     /// What runs next, in run order.
@@ -163,6 +166,8 @@ pub struct Checkpoint {
     pub created: Timestamp,
     /// The run it belongs to.
     pub run: Id,
+    /// The client's id of the invocation that made it.
+    pub invocation: Option<Id>,
     /// The channels that have a value.
     pub values: Map,
     /// What runs next, in run order.
@@ -202,6 +207,7 @@ impl Checkpoint {
             source: advance.source,
             created: advance.created,
             run: advance.run,
+            invocation: advance.invocation,
             values,
             next: advance.next,
             joins: advance.joins,

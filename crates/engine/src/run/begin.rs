@@ -184,7 +184,8 @@ async fn take_command(
     let answers_only = all.is_empty() && command.goto.is_empty();
     // What may not be stored is folded into this invocation alone.
     let stored = graph.0.channels.stored(all.clone());
-    let passed = base.stands == Stands::Passed;
+    // A command without an answer, addressed to the newest checkpoint by its id, is as a replay of it.
+    let passed = base.stands == Stands::Passed || command.resume.is_none() && base.is_replay();
     let matched = match command.resume {
         None => None,
         Some(resume) => Some((resume.lenient, {

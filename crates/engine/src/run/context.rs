@@ -21,6 +21,7 @@ pub(crate) struct RunCx {
     /// The path of this graph: the names of the nodes above it.
     pub(crate) graph_path: Arc<str>,
     pub(crate) run: Id,
+    pub(crate) invocation: Option<Id>,
     pub(crate) listener: Option<Arc<dyn Listener>>,
     pub(crate) cancel: CancellationToken,
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,

@@ -28,6 +28,9 @@ pub struct Snapshot {
     pub created: Timestamp,
     /// The run it belongs to.
     pub run: Id,
+    /// The client's id of the invocation that made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invocation: Option<Id>,
     /// The channels that have a value.
     pub values: Map,
     /// The tasks that run next, in run order.
@@ -50,7 +53,7 @@ pub struct Pending {
 }
 
 /// Which checkpoints of a thread to read; all that is given must hold. A number is a limit alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistoryQuery {
     /// At most so many, the newest.
     pub limit: Option<usize>,
@@ -62,6 +65,8 @@ pub struct HistoryQuery {
     pub step: Option<i64>,
     /// Only those of this run.
     pub run: Option<Id>,
+    /// Only those that this invocation made, by the client's id.
+    pub invocation: Option<Id>,
 }
 
 /// How many checkpoints are read at once when most may not be wanted.
@@ -69,13 +74,17 @@ const PIECE: usize = 100;
 
 impl HistoryQuery {
     fn filters(&self) -> bool {
-        self.source.is_some() || self.step.is_some() || self.run.is_some()
+        self.source.is_some()
+            || self.step.is_some()
+            || self.run.is_some()
+            || self.invocation.is_some()
     }
 
     fn selects(&self, checkpoint: &Checkpoint) -> bool {
         self.source.is_none_or(|source| source == checkpoint.source)
             && self.step.is_none_or(|step| step == checkpoint.step)
             && self.run.is_none_or(|run| run == checkpoint.run)
+            && (self.invocation.is_none() || self.invocation == checkpoint.invocation)
     }
 }
 
@@ -155,17 +164,20 @@ impl Runner {
     }
 
     /// The state at one checkpoint as it was stored: without the writes of tasks that finished there since, and with all
-    /// tasks and questions of the step. `None` if there is no such thread or checkpoint.
+    /// tasks and questions of the step.
     ///
     /// # Errors
-    /// As [`Runner::state`].
-    pub async fn state_at(&self, thread: &ThreadKey, id: Id) -> Result<Option<Snapshot>, RunError> {
+    /// As [`Runner::state`]; and if the thread has no such checkpoint.
+    pub async fn state_at(&self, thread: &ThreadKey, id: Id) -> Result<Snapshot, RunError> {
         let checkpointer = self.stored("reading a thread")?;
         let scope = Scope::root(thread.clone());
-        let loaded = checkpointer.load(&scope, Some(id)).await?;
-        loaded
-            .map(|checkpoint| self.as_stored(&checkpoint))
-            .transpose()
+        match checkpointer.load(&scope, Some(id)).await? {
+            Some(checkpoint) => self.as_stored(&checkpoint),
+            None => Err(RunError::UnknownCheckpoint {
+                thread: thread.to_string().into(),
+                id,
+            }),
+        }
     }
 
     /// The checkpoints of a thread as they were stored, newest first: all, a number of them, or those that a query
@@ -324,6 +336,7 @@ impl Runner {
             source: checkpoint.source,
             created: checkpoint.created,
             run: checkpoint.run,
+            invocation: checkpoint.invocation,
             values: self.values(thread),
             next,
             interrupts,

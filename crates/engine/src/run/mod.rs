@@ -88,7 +88,7 @@ impl Runner {
             scope: Scope::root(thread.clone()),
             graph_path: "".into(),
             writer: writer.clone(),
-            run: options.run,
+            run: None,
         };
         let outcome = open::invoke(self, invocation, input.into(), options).await;
         if let Some(writer) = writer {

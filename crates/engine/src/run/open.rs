@@ -41,7 +41,11 @@ pub(super) async fn invoke(
     let base = Base::load(checkpointer, &invocation.scope, options.at).await?;
     let input = match (&base.checkpoint, input) {
         // The same call once more.
-        (Some(checkpoint), Input::New(_)) if options.run == Some(checkpoint.run) => Input::Continue,
+        (Some(checkpoint), Input::New(_))
+            if options.invocation.is_some() && options.invocation == checkpoint.invocation =>
+        {
+            Input::Continue
+        }
         (_, input) => input,
     };
     let run = match &base.checkpoint {
@@ -88,6 +92,7 @@ pub(super) fn session(
         namespace: scope.namespace.clone(),
         graph_path: graph_path.clone(),
         run,
+        invocation: options.invocation,
         listener: options.listener,
         cancel: options.cancel,
         checkpointer: runner.checkpointer.clone(),

@@ -98,11 +98,11 @@ pub struct RunOptions {
     /// checkpoint that the thread has moved past makes such a branch too, and so does new input, without the fork.
     /// Nothing that was stored is changed; the newest branch is what the thread goes on with.
     pub at: Option<Id>,
-    /// The id of the run that new input starts; drawn if absent.
+    /// The client's id of this invocation, kept by the checkpoints that it makes (LangGraph: `run_id`).
     ///
-    /// New input under the id of the run that the thread is in is the same call once more: the input is ignored, and
+    /// New input under the id of the checkpoint at which it comes is the same call once more: the input is ignored, and
     /// the run goes on. So a client may repeat a call whose outcome it did not learn.
-    pub run: Option<Id>,
+    pub invocation: Option<Id>,
     /// When checkpoints become durable.
     pub durability: Durability,
 }
@@ -119,7 +119,7 @@ impl Default for RunOptions {
             listener: None,
             cancel: CancellationToken::new(),
             at: None,
-            run: None,
+            invocation: None,
             durability: Durability::Sync,
         }
     }
@@ -136,7 +136,7 @@ impl fmt::Debug for RunOptions {
             .field("input_policy", &self.input_policy)
             .field("listens", &self.listener.is_some())
             .field("at", &self.at)
-            .field("run", &self.run)
+            .field("invocation", &self.invocation)
             .field("durability", &self.durability)
             .finish_non_exhaustive()
     }

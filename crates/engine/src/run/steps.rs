@@ -468,6 +468,7 @@ impl Session {
             source,
             created: run.world.now(),
             run: run.run,
+            invocation: run.invocation,
         };
         Advance {
             records,

@@ -146,6 +146,7 @@ impl ThreadState {
             source: head.source,
             created: head.created,
             run: head.run,
+            invocation: head.invocation,
             effects: effects
                 .into_iter()
                 .map(|(ix, effects)| ChannelEffects {
@@ -219,6 +220,7 @@ pub(crate) struct AdvanceHead {
     pub(crate) source: Source,
     pub(crate) created: Timestamp,
     pub(crate) run: Id,
+    pub(crate) invocation: Option<Id>,
 }
 
 impl Planned {

@@ -4,9 +4,11 @@
 
 mod abandon;
 mod answers;
+mod branches;
 mod children;
 mod commands;
 mod contexts;
+mod durability;
 mod export;
 mod faults;
 mod journal;

@@ -19,7 +19,7 @@ const APPLICATION: i64 = 0x7469_6e65;
 /// What brings the schema from each version to the next. Entries are only ever added.
 const MIGRATIONS: [&str; 2] = [
     include_str!("migrations/1_threads.sql"),
-    include_str!("migrations/2_ran.sql"),
+    include_str!("migrations/2_invocations.sql"),
 ];
 
 /// The newest schema version known here.

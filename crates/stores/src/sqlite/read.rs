@@ -257,7 +257,7 @@ fn stored(connection: &Connection, graph: i64, end: i64, limit: i64) -> Result<V
     let mut statement = connection.prepare_cached(
         "SELECT it.number, it.sequence, it.branch, it.parent, it.first_effect, it.effects,
                 it.id, parent.id, it.step, it.source, it.created, it.run, it.next, it.joins, it.deferred,
-                it.ran
+                it.ran, it.invocation
          FROM checkpoint AS it LEFT JOIN checkpoint AS parent ON parent.number = it.parent
          WHERE it.graph = ?1 AND it.sequence < ?2 ORDER BY it.sequence DESC LIMIT ?3",
     )?;
@@ -291,6 +291,9 @@ fn stored(connection: &Connection, graph: i64, end: i64, limit: i64) -> Result<V
                 joins: parse_or_default(row, 13, what)?,
                 deferred: parse_or_default(row, 14, what)?,
                 ran: parse_or_default(row, 15, what)?,
+                invocation: row
+                    .get::<_, Option<[u8; 16]>>(16)?
+                    .map(|id| Id(u128::from_be_bytes(id))),
                 records: Vec::new(),
             },
         });

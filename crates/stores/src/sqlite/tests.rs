@@ -29,6 +29,7 @@ fn append(id: u128, text: &str) -> Advance {
         source: Source::Loop,
         created: Timestamp(id as u64),
         run: Id(7),
+        invocation: None,
         effects: vec![ChannelEffects {
             channel: "log".into(),
             effects: if id == 1 {

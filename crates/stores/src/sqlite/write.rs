@@ -241,8 +241,9 @@ fn insert_checkpoint(
     connection
         .prepare_cached(
             "INSERT INTO checkpoint (number, graph, sequence, branch, parent, id, step, source,
-                 created, run, first_effect, effects, next, joins, deferred, ran)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                 created, run, first_effect, effects, next, joins, deferred, ran,
+                 invocation)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
         )?
         .execute(params![
             place.number,
@@ -265,6 +266,7 @@ fn insert_checkpoint(
                 &advance.deferred
             )?,
             unless_empty("who ran last", advance.ran.is_empty(), &advance.ran)?,
+            advance.invocation.map(|id| id.0.to_be_bytes()),
         ])?;
     Ok(())
 }

@@ -75,6 +75,7 @@ async fn checkpoints_load_as_they_were_stored(store: &dyn Checkpointer) {
     stored.created = Timestamp(u64::MAX);
     stored.source = Source::Update;
     stored.run = Id(u128::MAX);
+    stored.invocation = Some(Id(1));
     let write = |write| ChannelWrite {
         channel: "c".into(),
         write,

@@ -50,6 +50,7 @@ pub(crate) fn advance(id: u128, parent: Option<u128>, effects: &[(&str, Vec<Effe
         },
         created: Timestamp(1_000 + id as u64),
         run: Id(7),
+        invocation: None,
         effects: effects
             .iter()
             .map(|(channel, effects)| ChannelEffects {

@@ -30,32 +30,32 @@ fn check_whole(area: &str, cases: usize) {
 
 #[test]
 fn basics_pass_whole() {
-    check_whole("basics", 25);
+    check_whole("basics", 32);
 }
 
 #[test]
 fn routing_passes_whole() {
-    check_whole("routing", 23);
+    check_whole("routing", 31);
 }
 
 #[test]
 fn reducers_pass_whole() {
-    check_whole("reducers", 21);
+    check_whole("reducers", 31);
 }
 
 #[test]
 fn limits_pass_whole() {
-    check_whole("limits", 10);
+    check_whole("limits", 17);
 }
 
 #[test]
 fn interrupts_pass_whole() {
-    check_whole("interrupts", 34);
+    check_whole("interrupts", 56);
 }
 
 #[test]
 fn checkpoints_pass_whole() {
-    check_whole("checkpoints", 28);
+    check_whole("checkpoints", 79);
 }
 
 #[test]
