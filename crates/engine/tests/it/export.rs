@@ -110,6 +110,7 @@ fn checkpoint(seed: u64, backwards: bool) -> Checkpoint {
         source: Source::Input,
         created: Timestamp(seed),
         run: Id(7),
+        invocation: None,
         values,
         next: Vec::new(),
         joins: Default::default(),

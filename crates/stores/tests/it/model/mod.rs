@@ -501,7 +501,7 @@ impl Program {
     async fn compare_live(&self, counts: &mut Counts) {
         let live = std::mem::take(&mut self.live.0.lock().unwrap().values);
         for (id, values) in live {
-            let loaded = self.runner.state_at(&self.key, id).await.unwrap().unwrap();
+            let loaded = self.runner.state_at(&self.key, id).await.unwrap();
             assert_eq!(loaded.values, values, "{id} {:#?}", self.log);
             counts.live += 1;
         }
