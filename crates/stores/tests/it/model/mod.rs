@@ -15,12 +15,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use store::Stopping;
-use thread::{Begin, Model};
+use thread::{Begin, Model, Up};
 use tine_engine::channel::{
     Add, Append, Dedupe, Definition, Extreme, Last, Merge, Messages, Newest, Promoted, Same, Upsert,
 };
 use tine_engine::checkpoint::{Checkpointer, Source, ThreadKey};
-use tine_engine::run::{Snapshot, ThreadUpdate, UpdateAs};
+use tine_engine::run::{Durability, Snapshot, ThreadUpdate, UpdateAs};
 use tine_engine::value::Map;
 use tine_engine::world::Id;
 use tine_engine::{
@@ -36,6 +36,9 @@ struct Counts {
     resumes: u64,
     updates: u64,
     forks: u64,
+    bulk: u64,
+    /// Checkpoints that a run did not store, by its own choice.
+    left_out: u64,
     replays: u64,
     crashes: u64,
     failures: u64,
@@ -122,6 +125,21 @@ fn channel(chan: &Chan) -> ChannelSpec {
     };
     spec.default = chan.default.as_ref().map(value);
     spec
+}
+
+fn thread_update(up: &Up) -> ThreadUpdate {
+    match up {
+        Up::Node(name, writes, goto) => {
+            let by = match name.as_str() {
+                "START" => UpdateAs::Start,
+                node => UpdateAs::from(node),
+            };
+            ThreadUpdate::new(by, command(writes, goto))
+        }
+        Up::Input(writes) => ThreadUpdate::new(UpdateAs::Input, update(writes)),
+        Up::End => ThreadUpdate::new(UpdateAs::End, ()),
+        Up::Copy => ThreadUpdate::new(UpdateAs::Copy, ()),
+    }
 }
 
 /// What a node or router sees.
@@ -309,7 +327,8 @@ impl Program {
         self.invoke(begin, open, counts).await;
     }
 
-    async fn update(&mut self, at: Option<usize>, counts: &mut Counts) {
+    /// An update as a node or as the start.
+    fn up(&mut self) -> Up {
         let nodes = self.spec.nodes.iter();
         let names: Vec<String> = nodes.map(|node| node.name.clone()).collect();
         let name = match self.dice.one_in(8) {
@@ -321,18 +340,30 @@ impl Program {
             true => vec![Goal::Node(self.dice.of_all(&names).clone())],
             false => Vec::new(),
         };
-        self.log
-            .push(format!("update {at:?} as {name} {writes:?} {goto:?}"));
-        let by = match name.as_str() {
-            "START" => UpdateAs::Start,
-            node => UpdateAs::from(node),
-        };
+        Up::Node(name, writes, goto)
+    }
+
+    async fn update(&mut self, at: Option<usize>, counts: &mut Counts) {
+        let mut steps = Vec::new();
+        for number in 0..1 + self.dice.below(3) / 2 * self.dice.below(3) {
+            steps.push(match self.dice.below(12) {
+                0 => vec![Up::End],
+                1 if number == 0 => vec![Up::Copy],
+                2 => vec![Up::Input(self.writes(2))],
+                3 => vec![self.up(), self.up()],
+                _ => vec![self.up()],
+            });
+        }
+        self.log.push(format!("update {at:?} {steps:?}"));
+        counts.bulk += u64::from(steps.len() > 1 || steps[0].len() > 1);
         let id = at.map(|at| self.id(at));
-        let update = ThreadUpdate::new(by, command(&writes, &goto));
         self.store.arm(None);
-        let found = self.runner.bulk_update(&self.key, id, vec![vec![update]]);
+        let updates = steps
+            .iter()
+            .map(|step| step.iter().map(thread_update).collect());
+        let found = self.runner.bulk_update(&self.key, id, updates.collect());
         let found = found.await;
-        let expected = self.model.update(at, &name, &writes, &goto);
+        let expected = self.model.update(at, &steps);
         assert_eq!(found.is_ok(), expected.is_ok(), "{found:?} {:#?}", self.log);
         match at {
             _ if found.is_err() => counts.refused += 1,
@@ -344,16 +375,24 @@ impl Program {
     async fn invoke(&mut self, begin: Begin, open: Vec<(String, J)>, counts: &mut Counts) {
         let round = self.round.fetch_add(1, Ordering::Relaxed) + 1;
         let limit = 1 + self.dice.below(7) as u64;
-        let crash = self
-            .dice
-            .one_in(4)
+        let durability = *self.dice.of_all(&[
+            Durability::Sync,
+            Durability::Sync,
+            Durability::Sync,
+            Durability::Async,
+            Durability::Exit,
+        ]);
+        // What a crash leaves of a run that stores late is for that run to say, not for the model.
+        let crash = (durability == Durability::Sync && self.dice.one_in(3))
             .then(|| (1 + self.dice.below(7), self.dice.one_in(2)));
-        self.log
-            .push(format!("{begin:?}, limit {limit}, crash {crash:?}"));
+        self.log.push(format!(
+            "{begin:?}, limit {limit}, crash {crash:?}, {durability:?}"
+        ));
         let mut options = RunOptions {
             step_limit: limit,
             max_parallel: *self.dice.of_all(&[1, 2, 3, 64]),
             listener: Some(self.live.clone()),
+            durability,
             ..RunOptions::default()
         };
         let input = match &begin {
@@ -389,7 +428,16 @@ impl Program {
         self.live.0.lock().unwrap().just = None;
         let wrote = self.store.wrote();
         let wrote = found.is_none().then_some(wrote.as_slice());
+        let first = self.model.cps.len();
         let expected = self.model.invoke(&begin, round, limit, wrote);
+        if durability == Durability::Exit {
+            let history = self.history(None).await;
+            let new = history.len().saturating_sub(first);
+            let kept: Vec<i64> = history[..new].iter().map(|stored| stored.step).collect();
+            let made = self.model.cps.len();
+            self.model.contract(first, &kept);
+            counts.left_out += (made - self.model.cps.len()) as u64;
+        }
         counts.invocations += 1;
         if expected.is_ok() {
             // Tells more of what is wrong than the exit does.
@@ -426,11 +474,16 @@ impl Program {
         }
     }
 
+    async fn history(&self, limit: Option<usize>) -> Vec<Snapshot> {
+        let history = self.runner.history(&self.key, limit).await;
+        history.unwrap_or_else(|error| panic!("{error} {:#?}\n{:#?}", self.log, self.spec.channels))
+    }
+
     /// Compares the checkpoints that are new, or all, and the newest state.
     async fn compare(&mut self, counts: &mut Counts, all: bool) {
         let known = self.model.cps.iter().filter(|cp| cp.id.is_some()).count();
         let limit = (!all).then(|| self.model.cps.len() - known + 1);
-        let history = self.runner.history(&self.key, limit).await.unwrap();
+        let history = self.history(limit).await;
         let first = match all {
             true => 0,
             // The last of those that were known, to see that it is still there.
@@ -500,7 +553,9 @@ impl Program {
     /// What listeners were told live is what loading gives.
     async fn compare_live(&self, counts: &mut Counts) {
         let live = std::mem::take(&mut self.live.0.lock().unwrap().values);
-        for (id, values) in live {
+        // A run that stores only its last checkpoint tells of the others too.
+        let stored = |id: &Id| self.model.cps.iter().any(|cp| cp.id == Some(*id));
+        for (id, values) in live.into_iter().filter(|(id, _)| stored(id)) {
             let loaded = self.runner.state_at(&self.key, id).await.unwrap();
             assert_eq!(loaded.values, values, "{id} {:#?}", self.log);
             counts.live += 1;
@@ -550,6 +605,8 @@ fn reached(counts: &Counts, programs: u64) {
         (counts.updates, programs / 2),
         (counts.forks, programs / 2),
         (counts.replays, programs / 2),
+        (counts.bulk, programs / 8),
+        (counts.left_out, programs / 4),
         (counts.crashes, programs / 2),
         (counts.failures, programs / 2),
         (counts.refused, programs / 20),

@@ -63,6 +63,8 @@ pub(super) enum Refused {
     Conflict,
     /// A write that the reducer does not take.
     Reducer,
+    /// There is nothing to copy.
+    Nothing,
 }
 
 impl Chan {

@@ -22,7 +22,6 @@ enum Made {
     NewRun,
     /// The writes of the tasks of a step, in task order.
     Writes(Vec<(String, W)>),
-    Nothing,
 }
 
 /// What the tasks planned at a checkpoint did so far.
@@ -49,7 +48,8 @@ pub(super) struct Cp {
     pub(super) parent: Option<usize>,
     pub(super) source: &'static str,
     pub(super) step: i64,
-    made: Made,
+    /// In order; several if steps before it were not stored.
+    made: Vec<Made>,
     next: Vec<Plan>,
     joins: BTreeMap<usize, BTreeSet<String>>,
     deferred: BTreeSet<String>,
@@ -75,6 +75,16 @@ enum End {
     Done(Fin),
     Asked(J),
     Failed,
+}
+
+/// An update from outside.
+#[derive(Clone, Debug)]
+pub(super) enum Up {
+    /// As if this node had returned this, or the start.
+    Node(String, Vec<(String, W)>, Vec<Goal>),
+    Input(Vec<(String, W)>),
+    End,
+    Copy,
 }
 
 /// What an invocation begins with.
@@ -153,10 +163,11 @@ impl Model {
         let channels = &self.spec.channels;
         let mut state = initial(channels);
         for at in line.into_iter().rev() {
-            match &self.cps[at].made {
-                Made::Nothing => {}
-                Made::NewRun => reset(channels, &mut state, Kept::Run),
-                Made::Writes(writes) => fold_step(channels, &mut state, writes, true).unwrap(),
+            for made in &self.cps[at].made {
+                match made {
+                    Made::NewRun => reset(channels, &mut state, Kept::Run),
+                    Made::Writes(writes) => fold_step(channels, &mut state, writes, true).unwrap(),
+                }
             }
         }
         state
@@ -270,26 +281,9 @@ impl Model {
         };
         let step = base.map_or(-2, |base| self.cps[base].step);
         self.stop = step + i64::try_from(limit).unwrap() + 2;
-        let copy = |cps: &[Cp], source, made, next| Cp {
-            id: None,
-            parent: base,
-            source,
-            step: step + 1,
-            made,
-            next,
-            joins: base.map(|base| cps[base].joins.clone()).unwrap_or_default(),
-            deferred: base
-                .map(|base| cps[base].deferred.clone())
-                .unwrap_or_default(),
-            open: Open::default(),
-        };
         match begin {
             Begin::New { writes, .. } => {
-                let mut state = self.values(base);
-                reset(&self.spec.channels, &mut state, Kept::Run);
-                fold_step(&self.spec.channels, &mut state, writes, false)?;
-                let next = vec![Plan::Start(writes.clone())];
-                let cp = copy(&self.cps, "input", Made::NewRun, next);
+                let cp = self.input(base, self.values(base), writes)?;
                 if !self.push(cp) {
                     return Ok(ended(CRASHED));
                 }
@@ -299,7 +293,7 @@ impl Model {
                 let begins = matches!(self.cps[*at].source, "update" | "fork");
                 // What an update or a fork made is the beginning of a branch already, until something came of it.
                 if Some(*at) != head || !begins || !untouched {
-                    let cp = copy(&self.cps, "fork", Made::Nothing, self.cps[*at].next.clone());
+                    let cp = self.follow(base, "fork", Vec::new(), self.cps[*at].next.clone());
                     if !self.push(cp) {
                         return Ok(ended(CRASHED));
                     }
@@ -383,7 +377,7 @@ impl Model {
     fn count(&mut self, refused: Refused) {
         match refused {
             Refused::Conflict => self.conflicts += 1,
-            Refused::Reducer => self.refusals += 1,
+            Refused::Reducer | Refused::Nothing => self.refusals += 1,
         }
     }
 
@@ -538,7 +532,7 @@ impl Model {
             parent: base,
             source,
             step: base_cp.map_or(-1, |cp| cp.step) + 1,
-            made: Made::Writes(writes),
+            made: vec![Made::Writes(writes)],
             next: next.chain(dispatches).collect(),
             joins,
             deferred,
@@ -546,20 +540,113 @@ impl Model {
         })
     }
 
-    /// An update as if a node had returned it.
-    pub(super) fn update(
-        &mut self,
-        at: Option<usize>,
-        node: &str,
-        writes: &[(String, W)],
-        goto: &[Goal],
-    ) -> Result<(), Refused> {
-        let base = at.or(self.cps.len().checked_sub(1));
-        let state = self.values(base);
-        let cp = self
-            .finish(node, &state, writes.to_vec(), goto)
-            .and_then(|fin| self.applied(base, state, &[(node.to_owned(), fin)], "update"))?;
-        self.cps.push(cp);
+    /// Forgets the checkpoints from `first` on that are not of these steps: they were never stored, and those that were
+    /// stand for them.
+    pub(super) fn contract(&mut self, first: usize, kept: &[i64]) {
+        let Some(parent) = self.cps.get(first).map(|cp| cp.parent) else {
+            return;
+        };
+        let (mut parent, mut made) = (parent, Vec::new());
+        for mut cp in self.cps.split_off(first) {
+            made.append(&mut cp.made);
+            if kept.contains(&cp.step) {
+                cp.parent = parent;
+                cp.made = std::mem::take(&mut made);
+                parent = Some(self.cps.len());
+                self.cps.push(cp);
+            }
+        }
+        assert!(made.is_empty(), "the newest checkpoint is always stored");
+    }
+
+    /// Updates in several steps: all or none.
+    pub(super) fn update(&mut self, at: Option<usize>, steps: &[Vec<Up>]) -> Result<(), Refused> {
+        let first = self.cps.len();
+        let mut base = at.or(first.checked_sub(1));
+        // What was done at a checkpoint counts as long as the thread has not moved past it.
+        let mut counts = base == first.checked_sub(1);
+        for step in steps {
+            let updated = self.updated(base, counts, step);
+            match updated {
+                Ok(cp) => self.cps.push(cp),
+                Err(refused) => {
+                    self.cps.truncate(first);
+                    return Err(refused);
+                }
+            }
+            base = Some(self.cps.len() - 1);
+            counts = false;
+        }
         Ok(())
+    }
+
+    fn updated(&self, base: Option<usize>, counts: bool, step: &[Up]) -> Result<Cp, Refused> {
+        let state = self.values(base);
+        match step {
+            [Up::End] => {
+                let tasks = base.map(|at| self.tasks(at)).unwrap_or_default();
+                let done = base.filter(|_| counts).map(|at| &self.cps[at].open.done);
+                let fins: Vec<(String, Fin)> = tasks
+                    .into_iter()
+                    .filter_map(|task| Some((task.node, done?.get(&task.path)?.clone())))
+                    .collect();
+                self.applied(base, state, &fins, "update")
+            }
+            [Up::Copy] => {
+                let mut cp = self.cps[base.ok_or(Refused::Nothing)?].clone();
+                cp.id = None;
+                cp.source = "fork";
+                cp.step += 1;
+                cp.open = Open::default();
+                Ok(cp)
+            }
+            [Up::Input(writes)] => self.input(base, state, writes),
+            nodes => {
+                let mut fins = Vec::new();
+                for up in nodes {
+                    let Up::Node(node, writes, goto) = up else {
+                        panic!("alone in its step: {up:?}");
+                    };
+                    let fin = self.finish(node, &state, writes.clone(), goto)?;
+                    fins.push((node.clone(), fin));
+                }
+                self.applied(base, state, &fins, "update")
+            }
+        }
+    }
+
+    /// The checkpoint that new input makes.
+    fn input(
+        &self,
+        base: Option<usize>,
+        mut state: State,
+        writes: &[(String, W)],
+    ) -> Result<Cp, Refused> {
+        reset(&self.spec.channels, &mut state, Kept::Run);
+        fold_step(&self.spec.channels, &mut state, writes, false)?;
+        let next = vec![Plan::Start(writes.to_vec())];
+        Ok(self.follow(base, "input", vec![Made::NewRun], next))
+    }
+
+    /// A checkpoint that follows another without any task having run.
+    fn follow(
+        &self,
+        base: Option<usize>,
+        source: &'static str,
+        made: Vec<Made>,
+        next: Vec<Plan>,
+    ) -> Cp {
+        let cp = base.map(|base| &self.cps[base]);
+        Cp {
+            id: None,
+            parent: base,
+            source,
+            step: cp.map_or(-2, |cp| cp.step) + 1,
+            made,
+            next,
+            joins: cp.map(|cp| cp.joins.clone()).unwrap_or_default(),
+            deferred: cp.map(|cp| cp.deferred.clone()).unwrap_or_default(),
+            open: Open::default(),
+        }
     }
 }
