@@ -382,8 +382,9 @@ impl Program {
             Durability::Async,
             Durability::Exit,
         ]);
-        // What a crash leaves of a run that stores late is for that run to say, not for the model.
-        let crash = (durability == Durability::Sync && self.dice.one_in(3))
+        let crash = self
+            .dice
+            .one_in(4)
             .then(|| (1 + self.dice.below(7), self.dice.one_in(2)));
         self.log.push(format!(
             "{begin:?}, limit {limit}, crash {crash:?}, {durability:?}"
@@ -426,6 +427,9 @@ impl Program {
             () = self.store.stopped() => None,
         };
         self.live.0.lock().unwrap().just = None;
+        if found.is_none() {
+            self.store.end().await;
+        }
         let wrote = self.store.wrote();
         let wrote = found.is_none().then_some(wrote.as_slice());
         let first = self.model.cps.len();

@@ -21,6 +21,8 @@ pub(super) struct Stopping {
 #[derive(Default)]
 struct Stop {
     stopped: Notify,
+    /// Says to who still waits for a write that it will not come: the process is gone.
+    gone: Notify,
     plan: Mutex<Plan>,
 }
 
@@ -52,6 +54,14 @@ impl Stopping {
         self.stop.stopped.notified().await;
     }
 
+    /// Ends a task that writes for a run which was dropped.
+    pub(super) async fn end(&self) {
+        self.stop.gone.notify_waiters();
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+    }
+
     pub(super) fn wrote(&self) -> Vec<Wrote> {
         self.stop.plan.lock().unwrap().wrote.clone()
     }
@@ -69,16 +79,23 @@ impl Stop {
             (plan.writes, plan.at)
         };
         if at == Some((number, false)) {
-            self.stopped.notify_one();
-            std::future::pending::<()>().await;
+            return self.stop().await;
         }
         let result = work.await?;
         self.plan.lock().unwrap().wrote.extend(wrote);
         if at == Some((number, true)) {
-            self.stopped.notify_one();
-            std::future::pending::<()>().await;
+            return self.stop().await;
         }
         Ok(result)
+    }
+
+    async fn stop<T>(&self) -> Result<T, StoreError> {
+        self.stopped.notify_one();
+        self.gone.notified().await;
+        Err(StoreError::Unavailable {
+            place: "the store".to_owned(),
+            message: "stopped, as planned".to_owned(),
+        })
     }
 }
 
@@ -120,8 +137,9 @@ struct Writer {
 #[async_trait]
 impl ThreadWriter for Writer {
     async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
+        let wrote = vec![Wrote::Checkpoint(advance.step)];
         let work = self.inner.advance(namespace, advance);
-        self.stop.write(vec![Wrote::Checkpoint], work).await
+        self.stop.write(wrote, work).await
     }
     async fn record(
         &self,

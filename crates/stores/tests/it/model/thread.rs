@@ -103,7 +103,8 @@ pub(super) enum Begin {
 /// What a store wrote before it was stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Wrote {
-    Checkpoint,
+    /// One of this step.
+    Checkpoint(i64),
     Done(String),
     Undone(String),
     Asked(String),
@@ -122,8 +123,8 @@ pub(super) struct Model {
     pub(super) cps: Vec<Cp>,
     /// The number of the last step that may be made.
     stop: i64,
-    /// How many checkpoints may still be stored; none if nothing stops the store.
-    left: Option<usize>,
+    /// The step of the last checkpoint that was stored before the store stopped, if it does; the least of all if none was.
+    last: Option<i64>,
     pub(super) conflicts: u64,
     pub(super) refusals: u64,
 }
@@ -143,7 +144,7 @@ impl Model {
             spec,
             cps: Vec::new(),
             stop: 0,
-            left: None,
+            last: None,
             conflicts: 0,
             refusals: 0,
         }
@@ -252,10 +253,8 @@ impl Model {
     }
 
     fn push(&mut self, cp: Cp) -> bool {
-        match &mut self.left {
-            Some(0) => return false,
-            Some(left) => *left -= 1,
-            None => {}
+        if self.last.is_some_and(|last| cp.step > last) {
+            return false;
         }
         self.cps.push(cp);
         true
@@ -269,11 +268,13 @@ impl Model {
         limit: u64,
         wrote: Option<&[Wrote]>,
     ) -> Result<Ended, Refused> {
-        let checkpoints = |wrote: &[Wrote]| {
-            let stored = wrote.iter().filter(|wrote| **wrote == Wrote::Checkpoint);
-            stored.count()
-        };
-        self.left = wrote.map(checkpoints);
+        self.last = wrote.map(|wrote| {
+            let steps = wrote.iter().filter_map(|wrote| match wrote {
+                Wrote::Checkpoint(step) => Some(*step),
+                _ => None,
+            });
+            steps.last().unwrap_or(i64::MIN)
+        });
         let head = self.cps.len().checked_sub(1);
         let base = match begin {
             Begin::New { at: Some(at), .. } | Begin::Replay(at) => Some(*at),
@@ -318,7 +319,9 @@ impl Model {
     fn run(&mut self, round: u64, wrote: Option<&[Wrote]>) -> Ended {
         loop {
             let at = self.head();
-            if let (Some(0), Some(wrote)) = (self.left, wrote) {
+            if let (Some(last), Some(wrote)) = (self.last, wrote)
+                && self.cps[at].step >= last
+            {
                 self.keep(at, round, wrote);
                 return ended(CRASHED);
             }
@@ -401,7 +404,9 @@ impl Model {
 
     /// Keeps what a store that was stopped had written of the step under way.
     fn keep(&mut self, at: usize, round: u64, wrote: &[Wrote]) {
-        let last = wrote.iter().rposition(|wrote| *wrote == Wrote::Checkpoint);
+        let last = wrote
+            .iter()
+            .rposition(|wrote| matches!(wrote, Wrote::Checkpoint(_)));
         let (tasks, state) = (self.tasks(at), self.values(Some(at)));
         for wrote in &wrote[last.map_or(0, |last| last + 1)..] {
             match wrote {
@@ -414,7 +419,7 @@ impl Model {
                     self.cps[at].open.done.remove(path);
                     self.cps[at].open.failed = true;
                 }
-                Wrote::Checkpoint | Wrote::Answered => {}
+                Wrote::Checkpoint(_) | Wrote::Answered => {}
             }
         }
     }
