@@ -17,26 +17,25 @@
 //! a terminal, the environment, exit statuses. All that it can do, a program can.
 //!
 //! ```
+//! use tine::engine::blocking::Runner;
 //! use tine::engine::channel::append;
-//! use tine::engine::{Graph, NodeCx, RunOptions, Runner, START, ThreadKey, TokioWorld, Update};
+//! use tine::engine::node::from_fn;
+//! use tine::engine::{Graph, RunOptions, START, ThreadKey, TokioWorld, Update};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut graph = Graph::builder("greet");
-//! let said = graph.channel("said", append::<String>());
-//! graph.node("greet", move |_: NodeCx| {
-//!     let update = Update::new().write(&said, vec!["hello".to_owned()]);
-//!     async move { Ok(update) }
-//! });
+//! graph.channel("said", append::<String>());
+//! graph.node("greet", from_fn(|_| Ok(Update::from([("said", "hello")]))));
 //! graph.edge(START, "greet");
 //!
 //! let runner = Runner::new(graph.build()?, TokioWorld::new());
-//! let thread = ThreadKey::local("t1");
-//! let run = runner.invoke(&thread, Update::new(), RunOptions::default());
-//! let outcome = tokio::runtime::Builder::new_current_thread().build()?.block_on(run)?;
+//! let outcome = runner.invoke(&ThreadKey::local("t1"), Update::new(), RunOptions::default())?;
 //! assert_eq!(outcome.values["said"].to_canonical(), r#"["hello"]"#);
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The page of the [engine] begins with a map of it, and `examples` in the repository has whole programs.
 
 pub use tine_agent as agent;
 pub use tine_engine as engine;

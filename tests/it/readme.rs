@@ -2,6 +2,7 @@
 
 use crate::command::{Desk, finish, shipped};
 use regex::Regex;
+use std::path::{Path, PathBuf};
 
 /// The commands of the `console` blocks, each with the output shown below it.
 fn transcripts(text: &str) -> Vec<(Vec<String>, String)> {
@@ -62,6 +63,50 @@ fn the_commands_of_the_readme_print_what_it_shows() {
         }
     }
     assert_eq!(ran, 3, "commands of the README that run tine");
+}
+
+/// Whether a document has code that doctests compile: blocks of Rust, or of no language.
+fn has_rust(text: &str) -> bool {
+    let mut fences = text.lines().filter(|line| line.starts_with("```"));
+    let mut any = false;
+    while let Some(opening) = fences.next() {
+        any |= matches!(opening, "```" | "```rust");
+        fences.next();
+    }
+    any
+}
+
+#[test]
+fn the_rust_of_every_readme_is_compiled() {
+    let crates = std::fs::read_dir(shipped("crates")).unwrap();
+    let crates = crates.map(|entry| entry.unwrap().path());
+    let of_crate = |folder: &Path| (folder.join("README.md"), folder.join("src/lib.rs"));
+    let mut pages: Vec<(PathBuf, PathBuf)> = crates.map(|folder| of_crate(&folder)).collect();
+    pages.push((
+        shipped("README.md").into(),
+        shipped("crates/tine/lib.rs").into(),
+    ));
+    let mut compiled = 0;
+    for (readme, library) in pages {
+        let Ok(text) = std::fs::read_to_string(&readme) else {
+            continue;
+        };
+        let library = std::fs::read_to_string(library).unwrap();
+        let is_included = library.contains("/README.md\")]");
+        assert_eq!(is_included, has_rust(&text), "{}", readme.display());
+        compiled += u32::from(is_included);
+    }
+    assert!(
+        compiled >= 2,
+        "the README of the repository and that of the engine have code"
+    );
+    for other in ["graphs", "config", "tests", "benches", "examples"] {
+        let text = std::fs::read_to_string(shipped(&format!("{other}/README.md"))).unwrap();
+        assert!(
+            !has_rust(&text),
+            "nobody compiles the code of {other}/README.md"
+        );
+    }
 }
 
 /// The graph files among the `yaml` blocks.

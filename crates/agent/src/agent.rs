@@ -14,6 +14,10 @@ use tine_tools::assemble::Toolbox;
 use tine_tools::paths::ThreadFolders;
 
 /// Gives each thread its folders.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not give threads their folders",
+    note = "closures `Fn(&ThreadKey) -> Result<ThreadFolders, NodeError>` do; or implement `tine_agent::Folders`"
+)]
 pub trait Folders: Send + Sync {
     /// Opens the folders of a thread, and makes them if need be.
     ///

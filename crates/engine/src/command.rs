@@ -53,7 +53,7 @@ impl ChannelRef {
     }
 }
 
-/// Writes to channels, in order.
+/// Writes to channels, in order: by typed handles with [`write`](Self::write), by name with the others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Update {
     pub(crate) writes: Vec<(ChannelRef, Write)>,
@@ -218,6 +218,17 @@ pub enum GraphScope {
 }
 
 /// An update and targets that belong together.
+///
+/// ```
+/// use tine_engine::{Command, Target, Update};
+///
+/// let command = Command::goto("review")
+///     .and_goto(Target::dispatch("search", "tea"))
+///     .update(Update::from([("status", "searching")]));
+/// assert_eq!(command.goto.len(), 2);
+/// ```
+///
+/// Its targets take the place of the default edges of the task; all other edges fire as well.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Command {
     /// What to write.

@@ -340,6 +340,12 @@ pub enum RunError {
     /// The run was cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// A call that waits ([`blocking`](crate::blocking)) got no thread or no timer from the system; nothing ran.
+    #[error("nothing ran, for the system gives no thread or no timer to run it on: {message}")]
+    Runtime {
+        /// What the system said.
+        message: String,
+    },
     /// The checkpointer failed.
     #[error("the thread could not be stored or read: {0}")]
     Store(StoreError),

@@ -126,6 +126,19 @@ pub struct ChannelWrite {
 /// Hears the events of a run, in order, on the runner's task.
 ///
 /// A listener must be quick: hand the event on, do not work on it here.
+///
+/// ```
+/// use std::sync::{Arc, mpsc};
+/// use tine_engine::{Event, RunOptions};
+///
+/// let (events, heard) = mpsc::channel();
+/// let listener = move |event: &Event| {
+///     // Whoever heard may be gone.
+///     let _ = events.send(event.clone());
+/// };
+/// let options = RunOptions { listener: Some(Arc::new(listener)), ..RunOptions::default() };
+/// # drop((options, heard));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can not listen to events",
     note = "closures `Fn(&Event)` do; wrap them in an `Arc`"

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod blocking;
 pub mod channel;
 pub mod checkpoint;
 pub mod command;
@@ -14,6 +15,7 @@ pub mod policy;
 pub mod run;
 pub mod state;
 mod step;
+#[doc(hidden)] // for the other crates of the workspace; nothing of it is promised
 pub mod text;
 pub mod value;
 pub mod world;

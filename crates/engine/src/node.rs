@@ -1,4 +1,4 @@
-//! What users implement: nodes and routers.
+//! Nodes and routers: the work that a graph is made of.
 
 use crate::command::{Output, Target, Update};
 use crate::cx::NodeCx;
@@ -14,7 +14,8 @@ use std::future::Future;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node",
     note = "a node is a closure `|cx: NodeCx| async move {{ ... }}` that returns `Result<O, NodeError>`, where `O` is \
-            `Update`, `Command`, `Output` or `()`; or a type that implements `tine_engine::Node`"
+            `Update`, `Command`, `Output` or `()`; or `node::from_fn(|cx| ...)`; or a type that implements \
+            `tine_engine::Node`"
 )]
 pub trait Node: Send + Sync + 'static {
     /// Runs the node once.
@@ -64,6 +65,57 @@ impl Node for std::sync::Arc<dyn Node> {
     }
 }
 
+/// A node or a router of a plain function, for work that waits for nothing.
+///
+/// ```
+/// use tine_engine::channel::last;
+/// use tine_engine::node::from_fn;
+/// use tine_engine::{END, Graph, START, Update};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut graph = Graph::builder("halve");
+/// let number = graph.channel("number", last::<i64>());
+/// let n = number.clone();
+/// graph.node("halve", from_fn(move |cx| Ok(Update::new().write(&n, *cx.read(&n)? / 2))));
+/// graph.edge(START, "halve");
+/// graph.branch("halve", from_fn(move |cx| Ok(if *cx.read(&number)? > 1 { "halve" } else { END })));
+/// graph.build()?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn from_fn<F, T>(function: F) -> FromFn<F>
+where
+    F: Fn(NodeCx) -> Result<T, NodeError> + Send + Sync + 'static,
+{
+    FromFn(function)
+}
+
+/// What [`from_fn`] makes.
+#[derive(Clone, Copy, Debug)]
+pub struct FromFn<F>(F);
+
+#[async_trait]
+impl<F, O> Node for FromFn<F>
+where
+    F: Fn(NodeCx) -> Result<O, NodeError> + Send + Sync + 'static,
+    O: Into<Output>,
+{
+    async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
+        (self.0)(cx).map(Into::into)
+    }
+}
+
+#[async_trait]
+impl<F, T> Router for FromFn<F>
+where
+    F: Fn(NodeCx) -> Result<T, NodeError> + Send + Sync + 'static,
+    T: Into<Targets>,
+{
+    async fn route(&self, cx: NodeCx) -> Result<Targets, NodeError> {
+        (self.0)(cx).map(Into::into)
+    }
+}
+
 /// Where a router goes: any number of targets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Targets(pub Vec<Target>);
@@ -86,7 +138,8 @@ impl<T: Into<Target>> From<Vec<T>> for Targets {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a router",
     note = "a router is a closure `|cx: NodeCx| async move {{ ... }}` that returns `Result<T, NodeError>`, where `T` is a \
-            node's name, a `Target`, or a `Vec` of them; or a type that implements `tine_engine::Router`"
+            node's name, a `Target`, or a `Vec` of them; or `node::from_fn(|cx| ...)`; or a type that implements \
+            `tine_engine::Router`"
 )]
 pub trait Router: Send + Sync + 'static {
     /// Chooses targets.

@@ -1,4 +1,4 @@
-//! The one place that time, ids and randomness come from.
+//! Time, ids and randomness, and the one place they come from.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};

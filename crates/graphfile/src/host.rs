@@ -64,6 +64,10 @@ pub struct FunctionManifest {
 }
 
 /// Reads the files a graph file names, such as prompts.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not give the files that graph files name",
+    note = "use `NoSources` for a graph file that stands alone, or implement `tine_graphfile::Sources`"
+)]
 pub trait Sources {
     /// Returns the text of a file beside the graph file.
     ///
@@ -89,6 +93,10 @@ impl Sources for NoSources {
 /// A node goes to a label by a Command with the label as its target (`Target::Node(label)`); the
 /// loader puts a wrapper around each node that turns labels into the targets the file maps them
 /// to. [`Routes`] tells which labels are mapped.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not make the nodes of graph files",
+    note = "`tine_agent::Agent` makes those of models and tools; or implement `tine_graphfile::NodeKinds`"
+)]
 pub trait NodeKinds {
     /// Makes a node that asks a model.
     ///

@@ -23,6 +23,31 @@ use std::sync::Arc;
 ///
 /// A reducer gets one write at a time, in task order, and changes the value through [`Fold`], which records
 /// each change for the checkpoint. Loading a checkpoint replays the records and never calls a reducer.
+///
+/// ```
+/// use tine_engine::channel::{Fold, ReduceError, custom};
+/// use tine_engine::{Graph, Reducer, Value};
+///
+/// /// Keeps the first write.
+/// #[derive(Debug)]
+/// struct First;
+///
+/// impl Reducer for First {
+///     fn name(&self) -> &str {
+///         "first"
+///     }
+///
+///     fn fold(&self, channel: &mut Fold<'_>, write: &Value) -> Result<(), ReduceError> {
+///         if channel.value().is_none() {
+///             channel.set(write.clone());
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let mut graph = Graph::builder("race");
+/// graph.channel("winner", custom::<String>(First));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reducer",
     note = "implement `tine_engine::Reducer`, or use one of `last()`, `append()`, `merge()`, ..."
@@ -89,13 +114,35 @@ pub enum Keep {
     Untracked,
 }
 
-/// A check of every write to a channel, for example against a JSON Schema.
+/// A check of every write to a channel, for example against a JSON Schema. Closures are checks.
+///
+/// ```
+/// use tine_engine::channel::last;
+/// use tine_engine::{Graph, Value};
+///
+/// let mut graph = Graph::builder("rate");
+/// let positive = |write: &Value| match write.as_i64() {
+///     Some(1..) => Ok(()),
+///     _ => Err("must be above zero".to_owned()),
+/// };
+/// graph.channel("rate", last::<i64>().check(positive));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not check writes",
+    note = "closures `|write: &Value| -> Result<(), String>` do; or implement `tine_engine::Check`"
+)]
 pub trait Check: Send + Sync {
     /// Says what is wrong with a write.
     ///
     /// # Errors
     /// The reason, without the channel's name.
     fn check(&self, write: &Value) -> Result<(), String>;
+}
+
+impl<F: Fn(&Value) -> Result<(), String> + Send + Sync> Check for F {
+    fn check(&self, write: &Value) -> Result<(), String> {
+        self(write)
+    }
 }
 
 /// The definition of one channel.

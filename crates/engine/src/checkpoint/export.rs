@@ -13,8 +13,8 @@ use crate::value::to_value;
 ///
 /// JSON lines, each ended by a line feed. The first says what follows: `{"tine":"thread","version":1}`. Then one line
 /// for each checkpoint, graph by graph in code point order of their names, the oldest checkpoint first: `created`,
-/// `deferred`, `graph` (the namespace), `id`, `invocation`, `joins`, `next`, `parent`, `ran`, `records`, `run`, `source`, `step` and
-/// `values`, all of them always there.
+/// `deferred`, `graph` (the namespace), `id`, `invocation`, `joins`, `next`, `parent`, `ran`, `records`, `run`, `source`,
+/// `step` and `values`, all of them always there.
 ///
 /// Every line is one value in canonical JSON: no spaces, keys in code point order, integers without a fraction, floats
 /// with one and in their shortest form. No library's order of keys has a part in it. Records stand by task and key, for

@@ -269,7 +269,8 @@ impl Scope {
 ///
 /// The engine ships [`MemoryCheckpointer`]; `tine-stores` has durable ones. What an implementation must keep: a
 /// checkpoint never changes once written, records are durable when [`ThreadWriter::record`] returns, and a thread has
-/// one writer at a time.
+/// one writer at a time. [`Checkpoint::advanced`] and [`RecordOp::apply_all`] do what every store has to do when it
+/// loads; `examples/json_files` in the repository is a small store that works.
 #[async_trait]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can not store threads",
@@ -322,6 +323,10 @@ pub trait Checkpointer: Send + Sync {
 
 /// The one writer of a thread. Dropping it lets the thread go.
 #[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not write to a thread",
+    note = "a `Checkpointer` gives its own writer from `open`: implement `tine_engine::checkpoint::ThreadWriter` for it"
+)]
 pub trait ThreadWriter: Send + Sync {
     /// Stores a checkpoint with its first records, and makes it the newest of its namespace. In the same commit the
     /// finished writes recorded at its parent ([`RecordKind::Done`]) may go; all other records stay.

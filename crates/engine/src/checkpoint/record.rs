@@ -92,7 +92,7 @@ pub enum CallState {
 }
 
 /// Names a record within its checkpoint: putting one with the key of another replaces it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RecordKey {
     /// The path of the task.
     pub task: Arc<str>,
@@ -139,7 +139,8 @@ impl Record {
 }
 
 /// One change of the records at a checkpoint.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RecordOp {
     /// Adds a record, in place of one with the same key; a replaced record keeps its place in the order.
     Put(Record),

@@ -19,6 +19,31 @@ use std::time::Duration;
 const VISITS: &str = "__visits";
 
 /// Collects channels, nodes and edges, and checks them all at once in [`GraphBuilder::build`].
+///
+/// ```
+/// use tine_engine::channel::append;
+/// use tine_engine::node::from_fn;
+/// use tine_engine::{Graph, START, Update};
+///
+/// # fn main() -> Result<(), tine_engine::BuildError> {
+/// let mut graph = Graph::builder("report");
+/// graph.channel("notes", append::<String>());
+/// let says = |note: &'static str| from_fn(move |_| Ok(Update::from([("notes", note)])));
+/// graph.node("web", says("from the web"));
+/// graph.node("files", says("from files"));
+/// graph.node("write", says("written"));
+/// // Both search in one step; when both have, one writes.
+/// graph.edge(START, "web").edge(START, "files");
+/// graph.join(["web", "files"], "write");
+/// let graph = graph.build()?;
+/// # assert_eq!(&**graph.name(), "report");
+///
+/// let mut graph = Graph::builder("wrong");
+/// graph.edge(START, "nobody");
+/// assert!(graph.build().is_err());
+/// # Ok(())
+/// # }
+/// ```
 pub struct GraphBuilder {
     name: Arc<str>,
     channels: Vec<(Arc<str>, ChannelSpec)>,

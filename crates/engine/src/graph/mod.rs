@@ -1,4 +1,6 @@
-//! Graphs: what is defined with petgraph, frozen to integer tables for running.
+//! Graphs: collected by a builder, checked as a whole, and never changed after.
+//!
+//! What is defined with petgraph is frozen to integer tables for running.
 
 mod builder;
 mod check;

@@ -1,6 +1,6 @@
 //! What becomes of the results of a step.
 
-use super::fold::{count_visits, fold_all};
+use super::fold::{Written, count_visits, fold_all};
 use super::plan::{Task, Triggers, plan_next};
 use super::{Planned, ThreadState};
 use crate::command::Write;
@@ -31,7 +31,7 @@ pub(crate) fn apply(
     thread: &mut ThreadState,
     tasks: &[Task],
     results: Vec<Done>,
-) -> Result<Vec<ChannelIx>, RunError> {
+) -> Result<Written, RunError> {
     let writes = tasks.iter().zip(&results).flat_map(|(task, done)| {
         done.writes
             .iter()
@@ -51,6 +51,11 @@ pub(crate) fn apply(
             let Some(source) = task.node() else { continue };
             thread.joins.entry(join).or_default().insert(source);
         }
+    }
+    if thread.joins.is_empty() {
+        plan_next(graph, triggers, &mut thread.deferred, &mut thread.next);
+        thread.step += 1;
+        return Ok(written);
     }
     // Only now: all that a step brings counts for the same round of a join, also a source that ran several times.
     let full = thread
@@ -87,7 +92,7 @@ pub(crate) fn fold_update(
     graph: &Graph,
     thread: &mut ThreadState,
     done: Done,
-) -> Result<Vec<ChannelIx>, RunError> {
+) -> Result<Written, RunError> {
     let outside: Arc<str> = "".into();
     let writes = done
         .writes

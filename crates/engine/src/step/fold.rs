@@ -1,24 +1,25 @@
 //! Folding the writes of a step into the state.
 
 use super::ThreadState;
+use super::changes::Changes;
 use super::plan::Task;
-use crate::channel::{Effect, Fold, Keep};
+use crate::channel::{Fold, Keep};
 use crate::command::Write;
 use crate::error::{Location, RunError, panic_text};
 use crate::graph::Graph;
 use crate::state::{ChannelIx, State, fold_write};
-use std::collections::BTreeMap;
+use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-
-/// Changes by channel, for the next checkpoint.
-type Effects = BTreeMap<ChannelIx, Vec<Effect>>;
 
 /// Takes a channel back to what it is at thread start.
 pub(crate) fn reset(graph: &Graph, thread: &mut ThreadState, ix: ChannelIx) {
     let state = Arc::make_mut(&mut thread.state);
     clear(graph, state, thread.effects.as_mut(), ix);
 }
+
+/// The channels that a step wrote.
+pub(crate) type Written = SmallVec<[ChannelIx; 4]>;
 
 /// What the writes of a step mean for one channel.
 struct Touched {
@@ -29,6 +30,18 @@ struct Touched {
     overwrite: Option<usize>,
 }
 
+type AllTouched = SmallVec<[Touched; 4]>;
+
+impl Touched {
+    fn by(channel: ChannelIx) -> Self {
+        Self {
+            channel,
+            plain: 0,
+            overwrite: None,
+        }
+    }
+}
+
 /// Folds writes in the order given, each with the path of the task that made it. Gives the channels written.
 ///
 /// # Errors
@@ -36,10 +49,10 @@ struct Touched {
 pub(super) fn fold_all<'a>(
     graph: &Graph,
     state: &mut State,
-    effects: Option<&mut Effects>,
+    effects: Option<&mut Changes>,
     writes: impl Iterator<Item = (&'a Arc<str>, ChannelIx, &'a Write)> + Clone,
     clears: bool,
-) -> Result<Vec<ChannelIx>, RunError> {
+) -> Result<Written, RunError> {
     let fold = AssertUnwindSafe(|| fold_each(graph, state, effects, writes, clears));
     catch_unwind(fold).unwrap_or_else(|payload| {
         Err(RunError::InvalidUpdate {
@@ -55,24 +68,48 @@ pub(super) fn fold_all<'a>(
 fn fold_each<'a>(
     graph: &Graph,
     state: &mut State,
-    mut effects: Option<&mut Effects>,
+    mut effects: Option<&mut Changes>,
     writes: impl Iterator<Item = (&'a Arc<str>, ChannelIx, &'a Write)> + Clone,
     clears: bool,
-) -> Result<Vec<ChannelIx>, RunError> {
+) -> Result<Written, RunError> {
+    let mut first = writes.clone();
+    let (one, more) = (first.next(), first.next());
+    let touched = match (one, more) {
+        // Most steps write once, and then nothing is in the way.
+        (Some((_, channel, _)), None) => [Touched::by(channel)].into_iter().collect(),
+        _ => touched(graph, writes.clone())?,
+    };
+    if clears {
+        for ix in &graph.0.ephemeral {
+            clear(graph, state, effects.as_deref_mut(), *ix);
+        }
+    }
+    let overwrites = touched.iter().any(|known| known.overwrite.is_some());
+    for (at, (task, channel, write)) in writes.enumerate() {
+        if overwrites && !counts(&touched, channel, at) {
+            continue;
+        }
+        fold_one(graph, state, effects.as_deref_mut(), (task, channel, write))?;
+    }
+    Ok(touched.into_iter().map(|known| known.channel).collect())
+}
+
+/// The channels that are written, in order, and how.
+///
+/// # Errors
+/// If a channel that takes one write gets several.
+fn touched<'a>(
+    graph: &Graph,
+    writes: impl Iterator<Item = (&'a Arc<str>, ChannelIx, &'a Write)> + Clone,
+) -> Result<AllTouched, RunError> {
     let table = &graph.0.channels;
-    let mut touched: Vec<Touched> = Vec::new();
+    let mut touched = AllTouched::new();
     for (at, (_, channel, write)) in writes.clone().enumerate() {
-        let place = touched
-            .iter()
-            .position(|known| known.channel == channel)
-            .unwrap_or_else(|| {
-                touched.push(Touched {
-                    channel,
-                    plain: 0,
-                    overwrite: None,
-                });
-                touched.len() - 1
-            });
+        let place = touched.binary_search_by_key(&channel, |known| known.channel);
+        let place = place.unwrap_or_else(|place| {
+            touched.insert(place, Touched::by(channel));
+            place
+        });
         let known = &mut touched[place];
         if !matches!(write, Write::Overwrite(_)) {
             known.plain += 1;
@@ -87,48 +124,50 @@ fn fold_each<'a>(
             && known.overwrite.is_none()
             && table.spec(known.channel).reducer.single_write()
     });
-    if let Some(known) = conflicting {
-        return Err(conflict(graph, known.channel, writes, |_| true));
+    match conflicting {
+        Some(known) => Err(conflict(graph, known.channel, writes, |_| true)),
+        None => Ok(touched),
     }
-    if clears {
-        for ix in &graph.0.ephemeral {
-            clear(graph, state, effects.as_deref_mut(), *ix);
-        }
-    }
-    for (at, (task, channel, write)) in writes.enumerate() {
-        let known = touched.iter().find(|known| known.channel == channel);
-        let overwrite = known.and_then(|known| known.overwrite);
-        if overwrite.is_some_and(|overwrite| overwrite != at) {
-            continue;
-        }
-        let spec = table.spec(channel);
-        let record = match &mut effects {
-            Some(effects) if spec.keep != Keep::Untracked => {
-                Some(effects.entry(channel).or_default())
-            }
-            _ => None,
-        };
-        let slot = &mut state.slots[channel as usize];
-        fold_write(spec, slot, record, write).map_err(|error| RunError::Reducer {
-            location: Location {
-                graph: graph.name().clone(),
-                node: task.clone(),
-            },
-            channel: table.name(channel).clone(),
-            message: error.to_string(),
-        })?;
-    }
-    Ok(touched.into_iter().map(|known| known.channel).collect())
+}
+
+/// Whether this of all writes counts: an overwrite hides every other write of its channel.
+fn counts(touched: &[Touched], channel: ChannelIx, at: usize) -> bool {
+    let place = touched.binary_search_by_key(&channel, |known| known.channel);
+    let overwrite = place.ok().and_then(|place| touched[place].overwrite);
+    overwrite.is_none_or(|overwrite| overwrite == at)
+}
+
+fn fold_one(
+    graph: &Graph,
+    state: &mut State,
+    effects: Option<&mut Changes>,
+    (task, channel, write): (&Arc<str>, ChannelIx, &Write),
+) -> Result<(), RunError> {
+    let table = &graph.0.channels;
+    let spec = table.spec(channel);
+    let record = match effects {
+        Some(changes) if spec.keep != Keep::Untracked => Some(changes.channel(graph, channel)),
+        _ => None,
+    };
+    let slot = &mut state.slots[channel as usize];
+    fold_write(spec, slot, record, write).map_err(|error| RunError::Reducer {
+        location: Location {
+            graph: graph.name().clone(),
+            node: task.clone(),
+        },
+        channel: table.name(channel).clone(),
+        message: error.to_string(),
+    })
 }
 
 /// Sets a channel to its value at thread start, unless it has it.
-fn clear(graph: &Graph, state: &mut State, effects: Option<&mut Effects>, ix: ChannelIx) {
+fn clear(graph: &Graph, state: &mut State, effects: Option<&mut Changes>, ix: ChannelIx) {
     let initial = graph.0.channels.spec(ix).initial();
     let slot = &mut state.slots[ix as usize];
     if slot.value == initial {
         return;
     }
-    let effects = effects.map(|effects| effects.entry(ix).or_default());
+    let effects = effects.map(|changes| changes.channel(graph, ix));
     let mut fold = Fold::new(slot, effects);
     match initial {
         Some(value) => fold.set(value),
@@ -140,11 +179,11 @@ fn clear(graph: &Graph, state: &mut State, effects: Option<&mut Effects>, ix: Ch
 pub(super) fn count_visits(
     graph: &Graph,
     state: &mut State,
-    effects: Option<&mut Effects>,
+    effects: Option<&mut Changes>,
     tasks: &[Task],
 ) {
     let Some(ix) = graph.0.visits else { return };
-    let effects = effects.map(|effects| effects.entry(ix).or_default());
+    let effects = effects.map(|changes| changes.channel(graph, ix));
     let mut fold = Fold::new(&mut state.slots[ix as usize], effects);
     for task in tasks {
         // An update counts as its node's, and is no visit.

@@ -4,6 +4,7 @@
 //! folds their results into the state and says what changed and what was triggered.
 
 mod apply;
+mod changes;
 mod fold;
 mod plan;
 mod resolve;

@@ -152,6 +152,13 @@ pub(super) fn plan_next(
         mut nodes,
         dispatches,
     } = triggers;
+    if let ([node], []) = (&nodes[..], &dispatches[..])
+        && !graph.node(*node).defer
+    {
+        next.clear();
+        next.push(Planned::Node(*node));
+        return;
+    }
     nodes.sort_unstable();
     nodes.dedup();
     nodes.retain(|node| {

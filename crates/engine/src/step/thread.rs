@@ -1,7 +1,8 @@
 //! The state of a thread between two steps.
 
+use super::changes::Changes;
 use crate::channel::{Effect, Keep};
-use crate::checkpoint::{Advance, ChannelEffects, Checkpoint, PlannedTask, Source};
+use crate::checkpoint::{Advance, Checkpoint, PlannedTask, Source};
 use crate::command::{Dispatch, Target};
 use crate::event::ChannelWrite;
 use crate::graph::{Graph, JoinIx, NodeIx};
@@ -35,7 +36,7 @@ pub(crate) struct ThreadState {
     /// Deferred nodes that were triggered and wait until nothing else runs.
     pub(crate) deferred: BTreeSet<NodeIx>,
     /// Changes made since the newest checkpoint, for the next one; kept only if something stores them.
-    pub(crate) effects: Option<BTreeMap<ChannelIx, Vec<Effect>>>,
+    pub(crate) effects: Option<Changes>,
 }
 
 impl ThreadState {
@@ -132,13 +133,8 @@ impl ThreadState {
 
     /// The checkpoint that stores what happened since the last one.
     pub(crate) fn advance(&mut self, graph: &Graph, head: AdvanceHead) -> Advance {
-        let table = &graph.0.channels;
         let node = |ix: &NodeIx| graph.node(*ix).name.clone();
-        let effects = self
-            .effects
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default();
+        let effects = self.effects.as_mut().map(Changes::take);
         Advance {
             id: head.id,
             parent: head.parent,
@@ -147,13 +143,7 @@ impl ThreadState {
             created: head.created,
             run: head.run,
             invocation: head.invocation,
-            effects: effects
-                .into_iter()
-                .map(|(ix, effects)| ChannelEffects {
-                    channel: table.name(ix).clone(),
-                    effects,
-                })
-                .collect(),
+            effects: effects.unwrap_or_default(),
             next: self
                 .next
                 .iter()
@@ -184,9 +174,9 @@ impl ThreadState {
                 return None;
             }
             let effect = slot.value.clone().map_or(Effect::Unset, Effect::Set);
-            Some((ix, vec![effect]))
+            Some((ix, effect))
         });
-        self.effects = Some(changed.collect());
+        self.effects = Some(Changes::of(graph, changed));
     }
 
     /// The values of channels, those without one left out.
@@ -201,15 +191,15 @@ impl ThreadState {
 
 /// The values that channels have from the start and that no checkpoint has yet. Later effects change these values, and
 /// loading, which knows no reducer, must find them.
-fn unstored(graph: &Graph, state: &State, stored: &Map) -> BTreeMap<ChannelIx, Vec<Effect>> {
+fn unstored(graph: &Graph, state: &State, stored: &Map) -> Changes {
     let table = &graph.0.channels;
-    (0..)
+    let unstored = (0..)
         .zip(&state.slots)
         .filter(|(ix, _)| {
             table.spec(*ix).keep != Keep::Untracked && !stored.contains_key(table.name(*ix))
         })
-        .filter_map(|(ix, slot)| Some((ix, vec![Effect::Set(slot.value.clone()?)])))
-        .collect()
+        .filter_map(|(ix, slot)| Some((ix, Effect::Set(slot.value.clone()?))));
+    Changes::of(graph, unstored)
 }
 
 /// What a checkpoint carries beside the state.

@@ -4,6 +4,7 @@
 
 mod abandon;
 mod answers;
+mod blocking;
 mod branches;
 mod children;
 mod commands;

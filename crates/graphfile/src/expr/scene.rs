@@ -15,6 +15,10 @@ use crate::graph::Channels;
 /// Where a scene takes its state from.
 ///
 /// Nothing is converted beforehand: a channel is asked for when an expression names it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not tell an expression about a state",
+    note = "implement `Facts`: `channel` gives a channel's value, `run` what is known of the run"
+)]
 pub trait Facts: Debug + Send + Sync {
     /// Returns the value of a channel, if it has one.
     fn channel(&self, name: &str) -> Option<Value>;

@@ -1,5 +1,6 @@
 //! What every [`Checkpointer`] must do. Threads of other tests may be in it; each part uses threads of its own.
 
+use crate::json_files::JsonFiles;
 use crate::kit::{advance, append, done, namespace, newest, root, set, sqlite, wait};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -43,6 +44,12 @@ fn memory_keeps_the_contract() {
 fn sqlite_keeps_the_contract() {
     let (_folder, store) = sqlite();
     wait(check(&store));
+}
+
+#[test]
+fn the_example_of_a_checkpointer_keeps_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    wait(check(&JsonFiles::new(folder.path()).unwrap()));
 }
 
 async fn nothing_is_there_at_first(store: &dyn Checkpointer) {

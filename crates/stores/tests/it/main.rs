@@ -11,7 +11,10 @@
 mod conformance;
 mod contract;
 mod damage;
+mod example;
 mod growth;
+#[path = "../../../../examples/json_files/json_files.rs"]
+mod json_files;
 mod kit;
 mod model;
 mod processes;

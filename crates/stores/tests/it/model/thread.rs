@@ -269,11 +269,11 @@ impl Model {
         wrote: Option<&[Wrote]>,
     ) -> Result<Ended, Refused> {
         self.last = wrote.map(|wrote| {
-            let steps = wrote.iter().filter_map(|wrote| match wrote {
+            let last = wrote.iter().rev().find_map(|wrote| match wrote {
                 Wrote::Checkpoint(step) => Some(*step),
                 _ => None,
             });
-            steps.last().unwrap_or(i64::MIN)
+            last.unwrap_or(i64::MIN)
         });
         let head = self.cps.len().checked_sub(1);
         let base = match begin {
