@@ -41,6 +41,7 @@ struct Counts {
     left_out: u64,
     replays: u64,
     crashes: u64,
+    reopened: u64,
     failures: u64,
     refused: u64,
     conflicts: u64,
@@ -226,6 +227,7 @@ struct Program {
     dice: Dice,
     key: ThreadKey,
     round: Arc<AtomicU64>,
+    world: Arc<SimWorld>,
     store: Stopping,
     runner: Runner,
     live: Arc<Ears>,
@@ -262,20 +264,29 @@ impl Program {
         let spec = Arc::new(Spec::random(seed));
         let round = Arc::new(AtomicU64::new(0));
         let store = Stopping::new(store);
-        let world = SimWorld::new(seed).shuffled(seed);
-        let runner =
-            Runner::new(graph(&spec, &round), world).with_checkpointer(Arc::new(store.clone()));
+        let world = Arc::new(SimWorld::new(seed).shuffled(seed));
+        let runner = Runner::new(graph(&spec, &round), world.clone())
+            .with_checkpointer(Arc::new(store.clone()));
         Self {
             model: Model::new(spec.clone()),
             spec,
             dice: Dice::of(&["program", &seed.to_string()]),
             key: ThreadKey::local(format!("model {seed}")),
             round,
+            world,
             store,
             runner,
             live: Arc::default(),
             log: Vec::new(),
         }
+    }
+
+    /// Goes on over another store, which holds the same.
+    fn reopen(&mut self, store: Arc<dyn Checkpointer>) {
+        self.store = Stopping::new(store);
+        let graph = graph(&self.spec, &self.round);
+        self.runner =
+            Runner::new(graph, self.world.clone()).with_checkpointer(Arc::new(self.store.clone()));
     }
 
     /// The place of some checkpoint.
@@ -581,13 +592,17 @@ fn with_start(nodes: &[String]) -> Vec<&str> {
         .collect()
 }
 
-/// Runs the programs of these seeds; `reopen` gives the store, anew if it is asked again.
-fn check(programs: u64, mut reopen: impl FnMut() -> Arc<dyn Checkpointer>) -> Counts {
+/// Runs the programs of these seeds; `reopen` gives the store, or another that holds what one does.
+fn check(programs: u64, reopen: impl Fn(Option<&Stopping>) -> Arc<dyn Checkpointer>) -> Counts {
     let mut counts = Counts::default();
     wait(async {
         for seed in 0..programs {
-            let mut program = Program::new(seed, reopen());
+            let mut program = Program::new(seed, reopen(None));
             for _ in 0..6 + program.dice.below(14) {
+                if program.dice.one_in(8) {
+                    program.reopen(reopen(Some(&program.store)));
+                    counts.reopened += 1;
+                }
                 program.step(&mut counts).await;
                 program.compare(&mut counts, false).await;
             }
@@ -627,7 +642,10 @@ fn reached(counts: &Counts, programs: u64) {
 #[test]
 fn threads_in_memory_are_those_of_the_model() {
     let programs = 2_000;
-    let counts = check(programs, || Arc::new(MemoryCheckpointer::new()));
+    let counts = check(programs, |known| match known {
+        Some(store) => store.inner(),
+        None => Arc::new(MemoryCheckpointer::new()),
+    });
     reached(&counts, programs);
 }
 
@@ -638,6 +656,6 @@ fn threads_in_sqlite_are_those_of_the_model() {
     let path: &Path = &folder.path().join("threads.db");
     // The last to close the file empties its log into it and waits for the disk; with this one, that is not each program.
     let _open = open(path);
-    let counts = check(programs, || Arc::new(open(path)));
+    let counts = check(programs, |_| Arc::new(open(path)));
     reached(&counts, programs);
 }

@@ -42,6 +42,10 @@ impl Stopping {
         }
     }
 
+    pub(super) fn inner(&self) -> Arc<dyn Checkpointer> {
+        self.inner.clone()
+    }
+
     /// Begins to count: stops at the write of this number, before or after it.
     pub(super) fn arm(&self, at: Option<(usize, bool)>) {
         *self.stop.plan.lock().unwrap() = Plan {
