@@ -43,7 +43,7 @@ enum Line {
     Thread(ThreadKey),
     Advance {
         namespace: Arc<str>,
-        advance: Advance,
+        advance: Box<Advance>,
     },
     Record {
         namespace: Arc<str>,
@@ -102,7 +102,7 @@ impl Content {
                     parent.records.retain(|record| !is_done(&record.kind));
                     values = parent.values.clone();
                 }
-                let checkpoint = Checkpoint::advanced(values, advance);
+                let checkpoint = Checkpoint::advanced(values, *advance);
                 branch.push(checkpoint.map_err(|error| error.to_string())?);
             }
             Line::Record {
@@ -339,7 +339,7 @@ impl ThreadWriter for Writer {
         let id = advance.id;
         self.commit(&Line::Advance {
             namespace: namespace.clone(),
-            advance,
+            advance: Box::new(advance),
         })?;
         lock(&self.known).insert((namespace.clone(), id));
         Ok(())
