@@ -84,7 +84,7 @@ pub enum EventKind {
         /// The output channels.
         values: Map,
     },
-    /// A checkpoint was stored.
+    /// A checkpoint was made, and is stored as the durability of the run says: with `Exit` most never are.
     Checkpoint {
         /// Its id.
         id: Id,

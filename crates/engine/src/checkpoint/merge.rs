@@ -39,10 +39,12 @@ fn nodes(planned: &[PlannedTask]) -> Vec<std::sync::Arc<str>> {
 }
 
 /// Adds changes; what they overwrite is left out.
-fn append(known: &mut Vec<Effect>, more: Vec<Effect>) {
+fn append(known: &mut Vec<Effect>, mut more: Vec<Effect>) {
     let whole = |effect: &Effect| matches!(effect, Effect::Set(_) | Effect::Unset);
-    if more.iter().any(whole) {
+    if let Some(last) = more.iter().rposition(whole) {
         known.clear();
+        // What comes before it in the same step fits only what was just dropped.
+        more.drain(..last);
     }
     known.extend(more);
 }
@@ -118,6 +120,17 @@ mod tests {
         assert_eq!((merged.id, merged.parent, merged.step), (Id(2), None, 2));
         assert_eq!(merged.ran, ["n".into(), "m".into()]);
         assert_eq!(merged.next, [PlannedTask::Node("o".into())]);
+    }
+
+    #[test]
+    fn what_a_later_change_of_the_same_step_overwrites_is_left_out() {
+        let put = |key: &str| Effect::Put(key.into(), Value::from(1));
+        let mut known = vec![Effect::Set(Value::map()), put("a")];
+        append(
+            &mut known,
+            vec![put("b"), Effect::Set(Value::map()), put("c")],
+        );
+        assert_eq!(known, [Effect::Set(Value::map()), put("c")]);
     }
 
     #[test]

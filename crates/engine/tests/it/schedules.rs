@@ -191,7 +191,7 @@ fn run(program: u64, schedule: Option<u64>) -> (Left, Seen) {
             _ => {}
         }
     });
-    let max_parallel = [1, 2, 3, 64][dice(program, "parallel", 4) as usize];
+    let max_parallel = [64, 3, 2, 1][program as usize % 4];
     let mut told = Vec::new();
     let mut next = input(json!({"log": ["begin"]}));
     for invocation in 0.. {

@@ -16,6 +16,7 @@ mod growth;
 #[path = "../../../../examples/json_files/json_files.rs"]
 mod json_files;
 mod kit;
+mod model;
 mod processes;
 mod programs;
 mod runs;
