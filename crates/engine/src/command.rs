@@ -3,6 +3,7 @@
 use crate::channel::Channel;
 use crate::value::{Map, Value, ValueError, to_value};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The name under which a graph starts; a source of edges, never a target.
@@ -56,8 +57,10 @@ impl ChannelRef {
 /// Writes to channels, in order: by typed handles with [`write`](Self::write), by name with the others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Update {
-    pub(crate) writes: Vec<(ChannelRef, Write)>,
-    pub(crate) error: Option<(Arc<str>, ValueError)>,
+    // Most updates write one channel.
+    pub(crate) writes: SmallVec<[(ChannelRef, Write); 1]>,
+    /// The first value that is none of JSON's, with its channel.
+    pub(crate) error: Option<Box<(Arc<str>, ValueError)>>,
 }
 
 impl Update {
@@ -76,7 +79,7 @@ impl Update {
                 .push((channel.reference().clone(), Write::Value(value))),
             Err(error) => {
                 self.error
-                    .get_or_insert((channel.reference().name.clone(), error));
+                    .get_or_insert_with(|| Box::new((channel.reference().name.clone(), error)));
             }
         }
         self

@@ -18,6 +18,7 @@ use crate::step::{Done, TaskKind, resolve_label, resolve_output, resolve_target}
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,12 +128,11 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, work: Work<'_>) -> TaskEnd {
         }
         let result = match patience.is_bounded() {
             false => {
-                AssertUnwindSafe(one_attempt(&cx, &work))
-                    .catch_unwind()
-                    .await
+                // Not moved once it is made, for it has the room that any of its ways needs.
+                let attempt = pin!(one_attempt(&cx, &work));
+                AssertUnwindSafe(attempt).catch_unwind().await
             }
             true => {
-                // In a box, for futures are moved around with all the room that any of their ways needs.
                 let attempt = AssertUnwindSafe(one_attempt(&cx, &work)).catch_unwind();
                 let result = Box::pin(bounded(&task, patience, attempt)).await;
                 result.unwrap_or_else(|error| Ok(Err(error)))
@@ -264,7 +264,8 @@ async fn finish(cx: &NodeCx, exits: &Exits, output: Output) -> Result<Done, Node
         exits.default_branches.as_slice()
     };
     if !exits.branches.is_empty() || !defaults.is_empty() {
-        route(cx, exits, exits.branches.iter().chain(defaults), &mut done).await?;
+        let branches = exits.branches.iter().chain(defaults);
+        Box::pin(route(cx, exits, branches, &mut done)).await?;
     }
     Ok(done)
 }

@@ -146,7 +146,7 @@ pub(super) async fn abandon_open(session: &mut Session) -> Result<(), RunError> 
     for task in plan_unlimited(&graph, &session.thread) {
         let recorded = Recorded::of(&session.records, &task.path);
         let Some(node) = task.node() else { continue };
-        let task = TaskCx::new(&session.run, &view, info, &task, recorded);
+        let task = TaskCx::new(&session.run, view.clone(), info, &task, recorded);
         let cx = NodeCx::new(Arc::new(task), 1);
         let abandon = AssertUnwindSafe(graph.node(node).node.abandon(cx)).catch_unwind();
         let update = abandon.await.unwrap_or_else(|payload| {

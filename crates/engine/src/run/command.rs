@@ -122,7 +122,7 @@ pub(super) fn input_writes(
     update: Update,
     policy: InputPolicy,
 ) -> Result<Vec<ChannelWrite>, RunError> {
-    if let Some((channel, error)) = &update.error {
+    if let Some((channel, error)) = update.error.as_deref() {
         return Err(RunError::InvalidUpdate {
             location: nowhere(graph),
             message: format!("the input `{channel}` can not be stored: {error}"),

@@ -87,6 +87,7 @@ impl RunCx {
     }
 
     /// Tells listeners, if there are any.
+    #[inline]
     pub(crate) fn emit(&self, step: i64, kind: impl FnOnce() -> EventKind) {
         if let Some(listener) = &self.listener {
             listener.on_event(&Event {

@@ -8,7 +8,7 @@ use crate::checkpoint::{Record, RecordKey, RecordKind, RecordOp};
 use crate::command::{Command, Target};
 use crate::error::{ErrorClass, RunError};
 use crate::interrupt::Interrupt;
-use crate::step::Done;
+use crate::step::{Done, Results};
 
 /// How a task ended.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) enum TaskEnd {
 pub(crate) type Ends = Vec<Option<TaskEnd>>;
 
 /// The results of a step whose tasks all finished; else the ends as they are.
-pub(super) fn all_done(ends: Ends) -> Result<Vec<Done>, Ends> {
+pub(super) fn all_done(ends: Ends) -> Result<Results, Ends> {
     if !ends.iter().all(|end| matches!(end, Some(TaskEnd::Done(_)))) {
         return Err(ends);
     }

@@ -8,13 +8,37 @@ use super::schedule::Running;
 use super::task::TaskCx;
 use crate::error::RunError;
 use crate::event::{ChannelWrite, EventKind};
-use crate::step::{Done, Task};
+use crate::step::{Done, Task, TaskKind};
 use futures_util::task::AtomicWaker;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+
+/// Runs the one task of a step to its end; `None` if a cancellation stopped it. It needs no record of its own: the
+/// checkpoint of the step says it all.
+pub(crate) async fn run_alone(
+    run: &RunCx,
+    cx: &Arc<TaskCx>,
+    kind: &TaskKind,
+    bound: Option<StepBound>,
+) -> Option<TaskEnd> {
+    let mut work = pin!(run_task(cx.clone(), Work::Whole(kind)));
+    let first = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
+    let end = match first {
+        Poll::Ready(end) => end,
+        Poll::Pending => {
+            let mut late = bound.map(|bound| run.world.sleep(bound.after));
+            match Box::pin(or_stopped(run, &mut late, work)).await {
+                Ok(end) => end,
+                Err(stop) => return stop_task(cx, stop, bound),
+            }
+        }
+    };
+    announce(run, cx, &end);
+    Some(end)
+}
 
 /// Runs tasks to their ends. What finishes while others still wait is recorded at once, so that no crash loses it.
 ///
@@ -26,24 +50,10 @@ pub(crate) async fn run_tasks(
     tasks: &[Task],
     bound: Option<StepBound>,
 ) -> Result<Ends, RunError> {
-    let mut late = bound.map(|bound| run.world.sleep(bound.after));
     if let ([cx], [task]) = (contexts, tasks) {
-        // The one task of a step needs no record of its own: the checkpoint of the step says it all.
-        let end = match or_stopped(
-            run,
-            &mut late,
-            run_task(cx.clone(), Work::Whole(&task.kind)),
-        )
-        .await
-        {
-            Ok(end) => {
-                announce(run, cx, &end);
-                Some(end)
-            }
-            Err(stop) => stop_task(cx, stop, bound),
-        };
-        return Ok(vec![end]);
+        return Ok(vec![run_alone(run, cx, &task.kind, bound).await]);
     }
+    let mut late = bound.map(|bound| run.world.sleep(bound.after));
     let mut ends: Ends = tasks.iter().map(|_| None).collect();
     let mut waiting = contexts.iter().zip(tasks).enumerate();
     let mut running = Running::new(&run.world);
@@ -140,10 +150,6 @@ async fn or_stopped<T>(
     work: impl Future<Output = T>,
 ) -> Result<T, Stop> {
     let mut work = pin!(work);
-    let first = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
-    if let Poll::Ready(result) = first {
-        return Ok(result);
-    }
     // The clock belongs to the root: only there it is known that everything waits.
     let moves_clock = run.graph_path.is_empty();
     let mut cancelled = pin!(run.cancel.cancelled());

@@ -7,7 +7,7 @@ use crate::checkpoint::{Checkpoint, RecordKind, Scope, Source, ThreadKey};
 use crate::error::RunError;
 use crate::interrupt::Interrupt;
 use crate::state::ChannelIx;
-use crate::step::{Done, Task, ThreadState, apply, plan};
+use crate::step::{Done, Results, Task, ThreadState, apply, plan};
 use crate::value::Map;
 use crate::world::{Id, Timestamp};
 use serde::Serialize;
@@ -285,7 +285,7 @@ impl Runner {
             }
             result
         });
-        let results: Vec<Done> = results.collect();
+        let results: Results = results.collect();
         let mut seen = ThreadState {
             effects: None,
             ..thread.clone()

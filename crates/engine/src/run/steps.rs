@@ -3,7 +3,7 @@
 use super::budget::{Spend, spent_records};
 use super::context::RunCx;
 use super::ends::{Ends, TaskEnd, all_done, end_records, verdict};
-use super::execute::{announce_done, run_tasks};
+use super::execute::{announce_done, run_alone, run_tasks};
 use super::limits::{StepBound, keep_spent, out_of_time};
 use super::open::load_thread;
 use super::options::{Exit, Outcome};
@@ -18,7 +18,7 @@ use crate::event::EventKind;
 use crate::graph::Breakpoints;
 use crate::interrupt::Interrupt;
 use crate::state::StateView;
-use crate::step::{AdvanceHead, Done, Task, ThreadState, apply, plan};
+use crate::step::{AdvanceHead, Done, Results, Task, ThreadState, apply, plan};
 use crate::world::{Id, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,8 +125,8 @@ impl Session {
             return ends(Exit::Cancelled);
         }
         if !std::mem::take(&mut self.passes) && self.meets(&self.before, &tasks) {
-            return self
-                .pause(&self.before.clone(), number, &tasks)
+            let before = self.before.clone();
+            return Box::pin(self.pause(&before, number, &tasks))
                 .await
                 .map(Some);
         }
@@ -141,7 +141,7 @@ impl Session {
             Ok(written) => written,
             Err(error) => {
                 let error = error.within(&run.graph_path);
-                self.fail_application(&tasks, &error).await?;
+                Box::pin(self.fail_application(&tasks, &error)).await?;
                 return ends(Exit::Failed { error });
             }
         };
@@ -155,10 +155,8 @@ impl Session {
             self.emit_values();
         }
         if !self.thread.next.is_empty() && self.meets(&self.after, &tasks) {
-            return self
-                .pause(&self.after.clone(), number, &tasks)
-                .await
-                .map(Some);
+            let after = self.after.clone();
+            return Box::pin(self.pause(&after, number, &tasks)).await.map(Some);
         }
         Ok(None)
     }
@@ -231,12 +229,41 @@ impl Session {
         }
     }
 
+    /// Runs the one task of a step, of which nothing was done before. As [`Session::run_step`].
+    async fn run_one(
+        &mut self,
+        number: i64,
+        task: &Task,
+    ) -> Result<Result<Results, (Exit, Vec<Interrupt>)>, RunError> {
+        let info = self.step_info(number);
+        let run = &self.run;
+        let cx = Arc::new(TaskCx::new(run, self.view(), info, task, None));
+        run.emit(number, || EventKind::Step {
+            tasks: vec![task.name(&run.graph).clone()],
+        });
+        let bound = StepBound::of(run, self.deadline);
+        let end = run_alone(run, &cx, &task.kind, bound).await;
+        self.note_spent(std::slice::from_ref(&cx));
+        match end {
+            Some(TaskEnd::Done(done)) => Ok(Ok([done].into())),
+            end => {
+                let task = std::slice::from_ref(task);
+                let cx = std::slice::from_ref(&cx);
+                let end = self.break_off(task, cx, vec![None], &[0], vec![end]);
+                Ok(Err(Box::pin(end).await?))
+            }
+        }
+    }
+
     /// Runs the tasks that have not finished yet. Gives the results of all, in task order, or how the run ends.
     async fn run_step(
         &mut self,
         number: i64,
         tasks: &[Task],
-    ) -> Result<Result<Vec<Done>, (Exit, Vec<Interrupt>)>, RunError> {
+    ) -> Result<Result<Results, (Exit, Vec<Interrupt>)>, RunError> {
+        if let ([task], []) = (tasks, &self.records[..]) {
+            return self.run_one(number, task).await;
+        }
         let run = &self.run;
         let (view, info) = (self.view(), self.step_info(number));
         let contexts: Vec<Arc<TaskCx>> = tasks
@@ -244,7 +271,7 @@ impl Session {
             .map(|task| {
                 Arc::new(TaskCx::new(
                     run,
-                    &view,
+                    view.clone(),
                     info,
                     task,
                     Recorded::of(&self.records, &task.path),
@@ -268,7 +295,7 @@ impl Session {
                     let finished = tasks.iter().map(|_| None).collect();
                     let open: Vec<usize> = (0..tasks.len()).collect();
                     let end = self.break_off(tasks, &contexts, finished, &open, ends);
-                    Ok(Err(end.await?))
+                    Ok(Err(Box::pin(end).await?))
                 }
             };
         }
@@ -296,7 +323,7 @@ impl Session {
             }
             Err(ends) => {
                 let end = self.break_off(tasks, &contexts, finished, &open, ends);
-                Ok(Err(end.await?))
+                Ok(Err(Box::pin(end).await?))
             }
         }
     }
@@ -351,7 +378,7 @@ impl Session {
     /// Lets the outcome, and after an interrupt the listeners, see what the finished tasks of an open step wrote. It is
     /// stored with them and not yet part of the thread.
     fn show_finished(&mut self, tasks: &[Task], finished: Vec<Option<Done>>, tell: bool) {
-        let (done_tasks, results): (Vec<Task>, Vec<Done>) = tasks
+        let (done_tasks, results): (Vec<Task>, Results) = tasks
             .iter()
             .zip(finished)
             .filter_map(|(task, done)| Some((task.clone(), done?)))

@@ -42,10 +42,17 @@ pub(crate) struct TaskCx {
     over: AtomicU32,
     /// Counts what shows that an attempt goes on.
     progress: AtomicU64,
+    /// Made on first use, for most tasks do nothing but write.
+    doings: Mutex<Option<Box<Doings>>>,
+}
+
+/// What a task does beside what it returns.
+#[derive(Debug, Default)]
+struct Doings {
     /// What the task has spent at its checkpoint, all invocations together.
-    spent: Mutex<Spend>,
-    calls: Mutex<BTreeMap<Arc<str>, CallRecord>>,
-    attempt: Mutex<Attempt>,
+    spent: Spend,
+    calls: BTreeMap<Arc<str>, CallRecord>,
+    attempt: Attempt,
 }
 
 /// Who ended a task in place of its node.
@@ -139,7 +146,7 @@ pub(crate) struct StepInfo {
 impl TaskCx {
     pub(crate) fn new(
         run: &Arc<RunCx>,
-        view: &StateView,
+        view: StateView,
         info: StepInfo,
         task: &Task,
         mut recorded: Option<Box<Recorded>>,
@@ -151,23 +158,18 @@ impl TaskCx {
         let reads = node.and_then(|node| run.graph.node(node).reads.clone());
         Self {
             run: run.clone(),
-            view: StateView {
-                reads,
-                ..view.clone()
-            },
+            view: StateView { reads, ..view },
             input,
             node,
             path: task.path.clone(),
             visits: task.visits,
             info,
-            calls: Mutex::new(take_calls(&mut recorded)),
-            spent: Mutex::new(spent_of(recorded.as_deref())),
+            doings: Mutex::new(doings_of(&mut recorded)),
             recorded,
             handles: None,
             other: OnceLock::new(),
             over: AtomicU32::new(0),
             progress: AtomicU64::new(0),
-            attempt: Mutex::new(Attempt::default()),
         }
     }
 
@@ -190,14 +192,12 @@ impl TaskCx {
             path: handler_name(&self.path).into(),
             visits: self.visits,
             info: self.info,
-            calls: Mutex::new(take_calls(&mut recorded)),
-            spent: Mutex::new(spent_of(recorded.as_deref())),
+            doings: Mutex::new(doings_of(&mut recorded)),
             recorded,
             handles: Some(Box::new(handles)),
             other: OnceLock::new(),
             over: AtomicU32::new(0),
             progress: AtomicU64::new(0),
-            attempt: Mutex::new(Attempt::default()),
         });
         // A task whose handler runs never runs its node again, so nothing was set before.
         self.other.get_or_init(|| Other::Handler(handler.clone()));
@@ -285,13 +285,15 @@ impl TaskCx {
 
     /// Notes that the task has spent more.
     pub(crate) fn spend(&self, more: Spend) {
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        *spent = spent.and(more);
+        self.doing(|doings| doings.spent = doings.spent.and(more));
     }
 
     /// What the task has spent at its checkpoint, without its handler.
     pub(crate) fn own_spent(&self) -> Spend {
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        let doings = self.doings();
+        doings
+            .as_ref()
+            .map_or_else(Spend::default, |doings| doings.spent)
     }
 
     /// What the task and its handler have spent at their checkpoint.
@@ -337,17 +339,27 @@ impl TaskCx {
 
     /// Works on an attempt; on a throw-away one if a later attempt has begun.
     fn attempt<R>(&self, number: u32, work: impl FnOnce(&mut Attempt) -> R) -> R {
-        let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
-        if attempt.number > number {
-            return work(&mut Attempt::default());
-        }
-        if attempt.number < number {
-            *attempt = Attempt {
-                number,
-                ..Attempt::default()
-            };
-        }
-        work(&mut attempt)
+        self.doing(|doings| {
+            let attempt = &mut doings.attempt;
+            if attempt.number > number {
+                return work(&mut Attempt::default());
+            }
+            if attempt.number < number {
+                *attempt = Attempt {
+                    number,
+                    ..Attempt::default()
+                };
+            }
+            work(attempt)
+        })
+    }
+
+    fn doings(&self) -> MutexGuard<'_, Option<Box<Doings>>> {
+        self.doings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn doing<R>(&self, work: impl FnOnce(&mut Doings) -> R) -> R {
+        work(self.doings().get_or_insert_default())
     }
 
     /// Counts the ids that an asker makes.
@@ -385,6 +397,9 @@ impl TaskCx {
 
     /// The questions this attempt asked, in a fixed order.
     pub(crate) fn take_asked(&self, number: u32) -> Vec<Asked> {
+        if self.doings().is_none() {
+            return Vec::new();
+        }
         let mut asked = self.attempt(number, |attempt| std::mem::take(&mut attempt.asked));
         asked.sort_by(|a, b| a.slot.cmp(&b.slot));
         asked
@@ -405,17 +420,14 @@ impl TaskCx {
         self.attempt(number, |attempt| attempt.keys.insert(key.clone()))
     }
 
-    fn calls(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, CallRecord>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn recorded_call(&self, key: &str) -> Option<CallRecord> {
-        self.calls().get(key).cloned()
+        let doings = self.doings();
+        doings.as_ref()?.calls.get(key).cloned()
     }
 
     pub(crate) fn note_calls(&self, calls: impl IntoIterator<Item = CallRecord>) {
         let calls = calls.into_iter().map(|call| (call.key.clone(), call));
-        self.calls().extend(calls);
+        self.doing(|doings| doings.calls.extend(calls));
     }
 }
 
@@ -427,11 +439,14 @@ impl fmt::Debug for TaskCx {
     }
 }
 
-fn take_calls(recorded: &mut Option<Box<Recorded>>) -> BTreeMap<Arc<str>, CallRecord> {
-    recorded
-        .as_mut()
-        .map(|recorded| std::mem::take(&mut recorded.calls))
-        .unwrap_or_default()
+/// What a task did before.
+fn doings_of(recorded: &mut Option<Box<Recorded>>) -> Option<Box<Doings>> {
+    let recorded = recorded.as_mut()?;
+    Some(Box::new(Doings {
+        spent: recorded.spent,
+        calls: std::mem::take(&mut recorded.calls),
+        attempt: Attempt::default(),
+    }))
 }
 
 fn spent_of(recorded: Option<&Recorded>) -> Spend {

@@ -17,7 +17,7 @@ use crate::checkpoint::{
 use crate::command::{END, Output, START};
 use crate::error::{Location, RunError};
 use crate::graph::Graph;
-use crate::step::{Done, Task, TaskKind, apply, plan_unlimited};
+use crate::step::{Done, Results, Task, TaskKind, apply, plan_unlimited};
 use crate::world::Id;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -268,7 +268,7 @@ impl Updating<'_> {
         session.thread.next = open;
         abandon_open(session).await?;
         session.thread.next.clear();
-        let (tasks, results): (Vec<Task>, Vec<Done>) = finished.into_iter().unzip();
+        let (tasks, results): (Vec<Task>, Results) = finished.into_iter().unzip();
         apply(&graph, &mut session.thread, &tasks, results)?;
         session.records.clear();
         Ok(())
@@ -297,7 +297,7 @@ impl Updating<'_> {
         let before: BTreeSet<Arc<str>> = self.paths();
         let info = self.session.step_info(self.session.thread.step + 1);
         let view = self.session.view();
-        let (mut tasks, mut results) = (Vec::new(), Vec::new());
+        let (mut tasks, mut results) = (Vec::new(), Results::new());
         for ThreadUpdate { by, output } in updates {
             let name = match by {
                 UpdateAs::Node(name) => name,
@@ -312,7 +312,7 @@ impl Updating<'_> {
                 path: name,
                 visits: 0,
             };
-            let cx = TaskCx::new(&self.session.run, &view, info, &task, None);
+            let cx = TaskCx::new(&self.session.run, view.clone(), info, &task, None);
             results.push(finish_as(Arc::new(cx), &task.kind, output).await?);
             tasks.push(task);
         }

@@ -21,6 +21,9 @@ pub(crate) struct Done {
     pub(crate) joins: Vec<JoinIx>,
 }
 
+/// The results of the tasks of a step; most steps have one.
+pub(crate) type Results = SmallVec<[Done; 1]>;
+
 /// Folds the results of all tasks of a step, in task order, and plans the next step. Gives the channels written.
 ///
 /// # Errors
@@ -30,7 +33,7 @@ pub(crate) fn apply(
     graph: &Graph,
     thread: &mut ThreadState,
     tasks: &[Task],
-    results: Vec<Done>,
+    results: Results,
 ) -> Result<Written, RunError> {
     let writes = tasks.iter().zip(&results).flat_map(|(task, done)| {
         done.writes

@@ -10,7 +10,7 @@ mod plan;
 mod resolve;
 mod thread;
 
-pub(crate) use apply::{Done, apply, fold_update};
+pub(crate) use apply::{Done, Results, apply, fold_update};
 pub(crate) use fold::{reset, set};
 pub(crate) use plan::{Task, TaskKind, plan, plan_unlimited};
 pub(crate) use resolve::{resolve_label, resolve_output, resolve_target, resolve_update};

@@ -19,7 +19,8 @@ pub(crate) fn resolve_update(
     new_id: &mut dyn FnMut() -> Arc<str>,
     writes: &mut SmallVec<[(ChannelIx, Write); 1]>,
 ) -> Result<(), NodeError> {
-    if let Some((channel, error)) = update.error {
+    if let Some(failed) = update.error {
+        let (channel, error) = *failed;
         return Err(invalid(format!(
             "the value for channel `{channel}` can not be stored: {error}"
         )));
