@@ -79,6 +79,11 @@ pub trait World: Send + Sync {
     /// A new id, greater than every earlier one of this world.
     fn new_id(&self) -> Id;
 
+    /// The time now and a new id: what every step needs, for one look at the clock.
+    fn stamp(&self) -> (Timestamp, Id) {
+        (self.now(), self.new_id())
+    }
+
     /// A random number, for jitter and the like.
     fn random(&self) -> u64;
 
@@ -114,6 +119,10 @@ impl<W: World + ?Sized> World for Arc<W> {
 
     fn new_id(&self) -> Id {
         (**self).new_id()
+    }
+
+    fn stamp(&self) -> (Timestamp, Id) {
+        (**self).stamp()
     }
 
     fn random(&self) -> u64 {
@@ -175,14 +184,19 @@ impl World for TokioWorld {
     }
 
     fn new_id(&self) -> Id {
-        let id = (u128::from(self.now().0) << 80) | self.salt;
+        self.stamp().1
+    }
+
+    fn stamp(&self) -> (Timestamp, Id) {
+        let now = self.now();
+        let id = (u128::from(now.0) << 80) | self.salt;
         // Within a millisecond, and when the clock is set back, ids count on.
         let mut last = self
             .last
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         *last = id.max(*last + 1);
-        Id(*last)
+        (now, Id(*last))
     }
 
     fn random(&self) -> u64 {

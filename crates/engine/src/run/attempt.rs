@@ -49,7 +49,7 @@ fn with_policies(task: Arc<TaskCx>) -> BoxFuture<'static, TaskEnd> {
                 }
                 Ok(Lookup::Unknown(key)) => Some(key),
                 Ok(Lookup::Off) => None,
-                Err(error) => return TaskEnd::Failed(run_error(&task, error)),
+                Err(error) => return TaskEnd::failed(run_error(&task, error)),
             },
         };
         match run_task(task.clone(), Work::Node(kept)).await {
@@ -92,7 +92,7 @@ async fn catch(task: &Arc<TaskCx>, error: &RunError) -> TaskEnd {
     });
     match task.run.record(task.info.checkpoint, vec![caught]).await {
         Ok(()) => handle(task, error).await,
-        Err(error) => TaskEnd::Failed(RunError::Store(error)),
+        Err(error) => TaskEnd::failed(RunError::Store(error)),
     }
 }
 
@@ -150,13 +150,13 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, work: Work<'_>) -> TaskEnd {
         }
         let error = match error.into_kind() {
             NodeErrorKind::ToParent(command) if !run.graph_path.is_empty() => {
-                return TaskEnd::ToParent(*command);
+                return TaskEnd::ToParent(command);
             }
             NodeErrorKind::ToParent(_) => NodeError::from_kind(NodeErrorKind::NoParent),
             kind => NodeError::from_kind(kind),
         };
         if error.stops_run() {
-            return TaskEnd::Failed(run_error(&task, error));
+            return TaskEnd::failed(run_error(&task, error));
         }
         // Random by the id of the checkpoint. Drawn from the world, it would go by which task fails first.
         let random = || task.hash(&["retry", &number.to_string()]) as u64;
@@ -169,7 +169,7 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, work: Work<'_>) -> TaskEnd {
         });
         match delay {
             Some(delay) => run.world.sleep(delay).await,
-            None => return TaskEnd::Failed(run_error(&task, error)),
+            None => return TaskEnd::failed(run_error(&task, error)),
         }
     }
 }
@@ -193,6 +193,31 @@ fn panicked(payload: &(dyn std::any::Any + Send)) -> NodeError {
 async fn one_attempt(cx: &NodeCx, work: &Work<'_>) -> Result<Done, NodeError> {
     let run = cx.run_cx();
     let def = cx.task.node.map(|node| run.graph.node(node));
+    if let (Work::Whole(TaskKind::Node { .. }), Some(def)) = (work, def) {
+        let output = match def.node.run(cx.clone()).await {
+            Ok(output) => output,
+            Err(error) => from_child(error)?,
+        };
+        return finish(cx, &def.exits, output).await;
+    }
+    Box::pin(other_attempt(cx, work)).await
+}
+
+/// What a child graph sends up is as if the node had returned it.
+fn from_child(error: NodeError) -> Result<Output, NodeError> {
+    match error.into_kind() {
+        NodeErrorKind::FromChild(commands) => Ok(Output {
+            update: Update::new(),
+            commands: commands.into_iter().map(Command::here).collect(),
+        }),
+        kind => Err(NodeError::from_kind(kind)),
+    }
+}
+
+/// An attempt of the start, of a node whose result is to be kept, or of an error handler.
+async fn other_attempt(cx: &NodeCx, work: &Work<'_>) -> Result<Done, NodeError> {
+    let run = cx.run_cx();
+    let def = cx.task.node.map(|node| run.graph.node(node));
     let handler = match work {
         Work::Whole(_) | Work::Node(_) => None,
         Work::Handler => def.and_then(|def| def.handler.as_ref()),
@@ -205,14 +230,9 @@ async fn one_attempt(cx: &NodeCx, work: &Work<'_>) -> Result<Done, NodeError> {
                 None => (&def.node, &def.exits),
                 Some(handler) => (&handler.handler.node, &handler.exits),
             };
-            let output = match node.run(cx.clone()).await.map_err(NodeError::into_kind) {
+            let output = match node.run(cx.clone()).await {
                 Ok(output) => output,
-                // What a child graph sends up is as if this node had returned it.
-                Err(NodeErrorKind::FromChild(commands)) => Output {
-                    update: Update::new(),
-                    commands: commands.into_iter().map(Command::here).collect(),
-                },
-                Err(kind) => return Err(NodeError::from_kind(kind)),
+                Err(error) => from_child(error)?,
             };
             (output, exits)
         }
@@ -257,7 +277,11 @@ fn start_output<'a>(
 /// What becomes of an output: its names resolved, its routers asked.
 async fn finish(cx: &NodeCx, exits: &Exits, output: Output) -> Result<Done, NodeError> {
     let run = cx.run_cx();
-    let (mut done, routed) = resolve_output(&run.graph, exits, output, &mut cx.message_ids())?;
+    let mut done = Done::default();
+    let routed = resolve_output(&run.graph, exits, output, &mut cx.message_ids(), &mut done)?;
+    if exits.branches.is_empty() && exits.default_branches.is_empty() {
+        return Ok(done);
+    }
     let defaults = if routed {
         &[]
     } else {

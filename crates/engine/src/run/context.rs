@@ -10,7 +10,7 @@ use crate::command::START;
 use crate::error::{Location, StoreError};
 use crate::event::{Event, EventKind, Listener};
 use crate::graph::Graph;
-use crate::world::{Id, World};
+use crate::world::{Id, Timestamp, World};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -68,22 +68,31 @@ impl RunCx {
         }
     }
 
-    /// The id of the checkpoint that follows `head`, greater than that one's.
+    /// The time now and the id of the checkpoint that follows `head`, greater than that one's.
     ///
     /// Those of a child graph are not drawn from the world: children that run side by side would draw in the order in
     /// which they happen to get there. They follow from the time and from their place.
-    pub(crate) fn checkpoint_id(&self, head: Id) -> Id {
+    pub(crate) fn stamp(&self, head: Id) -> (Timestamp, Id) {
         if self.graph_path.is_empty() {
-            return self.world.new_id();
+            return self.world.stamp();
         }
+        let now = self.world.now();
         let mut place = Vec::with_capacity(96);
         place.extend_from_slice(&self.run.0.to_be_bytes());
         place.extend_from_slice(&head.0.to_be_bytes());
         place.extend_from_slice(self.namespace.as_bytes());
         let hash = u128::from(xxhash_rust::xxh3::xxh3_64(&place));
         // As ids of the world, the time stands in the upper 48 bits; the next 16 count on within a millisecond.
-        let time = u128::from(self.world.now().0) << 16;
-        Id((time.max((head.0 >> 64) + 1) << 64) | hash)
+        let time = u128::from(now.0) << 16;
+        (now, Id((time.max((head.0 >> 64) + 1) << 64) | hash))
+    }
+
+    /// The id of the state after `head` where none is stored: for the names of what its tasks make and ask.
+    pub(crate) fn unstored_id(&self, head: Id) -> Id {
+        let mut place = [0; 32];
+        place[..16].copy_from_slice(&self.run.0.to_be_bytes());
+        place[16..].copy_from_slice(&head.0.to_be_bytes());
+        Id(xxhash_rust::xxh3::xxh3_128(&place))
     }
 
     /// Tells listeners, if there are any.

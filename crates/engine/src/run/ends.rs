@@ -16,8 +16,14 @@ pub(crate) enum TaskEnd {
     Done(Done),
     Asked(Vec<Asked>),
     /// It sent a command to the graph that contains this one, which ends the run of this one.
-    ToParent(Command),
-    Failed(RunError),
+    ToParent(Box<Command>),
+    Failed(Box<RunError>),
+}
+
+impl TaskEnd {
+    pub(super) fn failed(error: RunError) -> Self {
+        Self::Failed(Box::new(error))
+    }
 }
 
 /// How the tasks of a step ended; `None` for those that a cancellation stopped.
@@ -75,7 +81,7 @@ pub(super) fn end_records(run: &RunCx, cx: &TaskCx, end: &TaskEnd) -> Vec<Record
         }
         TaskEnd::ToParent(_) => Vec::new(),
         TaskEnd::Failed(error) if stopped(run, error) => Vec::new(),
-        TaskEnd::Failed(error) => vec![put(RecordKind::Failed(error.clone()))],
+        TaskEnd::Failed(error) => vec![put(RecordKind::Failed((**error).clone()))],
     }
 }
 
@@ -85,11 +91,11 @@ pub(super) fn done_record(run: &RunCx, done: &Done) -> RecordKind {
         .iter()
         .map(|ix| Target::Node(run.graph.node(*ix).name.clone()));
     let dispatches = done
-        .dispatches
+        .dispatches()
         .iter()
         .map(|(ix, input)| Target::dispatch(run.graph.node(*ix).name.clone(), input.clone()));
     let joins = done
-        .joins
+        .joins()
         .iter()
         .map(|ix| run.graph.0.joins[*ix as usize].name.clone());
     RecordKind::Done {
@@ -114,7 +120,7 @@ pub(super) fn verdict(run: &RunCx, ends: &Ends) -> (Exit, Vec<Interrupt>) {
     });
     let asked = asked.map(|asked| asked.interrupt.clone()).collect();
     let errors = ends.iter().flatten().filter_map(|end| match end {
-        TaskEnd::Failed(error) => Some(error),
+        TaskEnd::Failed(error) => Some(&**error),
         _ => None,
     });
     let (stops, mut failures): (Vec<&RunError>, Vec<&RunError>) =

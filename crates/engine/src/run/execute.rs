@@ -136,7 +136,7 @@ fn stop_task(cx: &TaskCx, stop: Stop, bound: Option<StepBound>) -> Option<TaskEn
             retried: false,
         });
     }
-    Some(TaskEnd::Failed(error))
+    Some(TaskEnd::failed(error))
 }
 
 /// A sleep that ends with the time of a step, if that is bounded.

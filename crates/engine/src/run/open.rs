@@ -148,6 +148,7 @@ pub(super) async fn session(
         to_parent: Vec::new(),
         unknown_ids: Vec::new(),
         deadline,
+        now: None,
         step_spent: Spend::default(),
         spent_ops: Vec::new(),
         run,

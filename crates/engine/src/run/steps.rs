@@ -49,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) unknown_ids: Vec<String>,
     /// When the run began and how long it may take, if that is bounded.
     pub(crate) deadline: Option<(Timestamp, Duration)>,
+    /// When the head was stored, if that was in this invocation: the step after it begins then.
+    pub(crate) now: Option<Timestamp>,
     /// What the tasks of the step just run have spent, and the records that say so.
     pub(crate) step_spent: Spend,
     pub(crate) spent_ops: Vec<RecordOp>,
@@ -118,13 +120,16 @@ impl Session {
                 error: RunError::StepLimit { limit },
             });
         }
-        if let Some(error) = self.over_budget() {
+        if (run.ledger.bounded || self.deadline.is_some())
+            && let Some(error) = self.over_budget()
+        {
             return ends(Exit::Budget { error });
         }
         if run.cancel.is_cancelled() {
             return ends(Exit::Cancelled);
         }
-        if !std::mem::take(&mut self.passes) && self.meets(&self.before, &tasks) {
+        let passes = std::mem::take(&mut self.passes);
+        if !passes && !self.before.is_none() && self.meets(&self.before, &tasks) {
             let before = self.before.clone();
             return Box::pin(self.pause(&before, number, &tasks))
                 .await
@@ -151,10 +156,11 @@ impl Session {
         }
         self.made += u64::from(!starts);
         self.store(Source::Loop).await?;
-        if written.iter().any(|ix| run.graph.is_output(*ix)) {
+        if run.listener.is_some() && written.iter().any(|ix| run.graph.is_output(*ix)) {
             self.emit_values();
         }
-        if !self.thread.next.is_empty() && self.meets(&self.after, &tasks) {
+        if !self.after.is_none() && !self.thread.next.is_empty() && self.meets(&self.after, &tasks)
+        {
             let after = self.after.clone();
             return Box::pin(self.pause(&after, number, &tasks)).await.map(Some);
         }
@@ -171,9 +177,6 @@ impl Session {
 
     /// Whether a breakpoint is at one of these tasks.
     fn meets(&self, breakpoints: &Breakpoints, tasks: &[Task]) -> bool {
-        if breakpoints.is_none() {
-            return false;
-        }
         let mut names = tasks.iter().map(|task| task.name(&self.run.graph));
         names.any(|name| **name != *START && breakpoints.includes(name))
     }
@@ -224,7 +227,7 @@ impl Session {
             checkpoint: self.head,
             step: number,
             remaining: self.remaining(number),
-            now: self.run.world.now(),
+            now: self.now.unwrap_or_else(|| self.run.world.now()),
             epoch: epoch(&self.records),
         }
     }
@@ -241,7 +244,10 @@ impl Session {
         run.emit(number, || EventKind::Step {
             tasks: vec![task.name(&run.graph).clone()],
         });
-        let bound = StepBound::of(run, self.deadline);
+        let bound = match (run.step_timeout, self.deadline) {
+            (None, None) => None,
+            _ => StepBound::of(run, self.deadline),
+        };
         let end = run_alone(run, &cx, &task.kind, bound).await;
         self.note_spent(std::slice::from_ref(&cx));
         match end {
@@ -360,7 +366,7 @@ impl Session {
         if exit == Exit::Done {
             // Nothing else of this graph counts then, and it is over.
             let sent = ends.into_iter().flatten().filter_map(|end| match end {
-                TaskEnd::ToParent(command) => Some(command),
+                TaskEnd::ToParent(command) => Some(*command),
                 _ => None,
             });
             self.to_parent = sent.collect();
@@ -472,7 +478,7 @@ impl Session {
         let run = self.run.clone();
         let writer = run.writer()?;
         let id = match writer {
-            None => run.checkpoint_id(self.head),
+            None => run.unstored_id(self.head),
             Some(writer) => {
                 let advance = self.advance(source, records.clone());
                 let id = advance.id;
@@ -500,11 +506,13 @@ impl Session {
     /// The checkpoint that stores what happened since the head.
     pub(crate) fn advance(&mut self, source: Source, records: Vec<Record>) -> Advance {
         let run = &self.run;
+        let (now, id) = run.stamp(self.head);
+        self.now = Some(now);
         let head = AdvanceHead {
-            id: run.checkpoint_id(self.head),
+            id,
             parent: Some(self.head).filter(|head| *head != NO_HEAD),
             source,
-            created: run.world.now(),
+            created: now,
             run: run.run,
             invocation: run.invocation,
         };

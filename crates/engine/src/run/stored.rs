@@ -57,15 +57,14 @@ pub(super) fn add_ways<'a>(
                 let node = graph
                     .find(&dispatch.node)
                     .ok_or(("goes to", &dispatch.node))?;
-                done.dispatches.push((node, dispatch.input.clone()));
+                done.dispatch(node, dispatch.input.clone());
             }
             Target::End => {}
         }
     }
     for name in joins {
         let found = graph.0.joins.iter().position(|join| join.name == *name);
-        done.joins
-            .push(found.ok_or(("feeds the join", name))? as u32);
+        done.feed(found.ok_or(("feeds the join", name))? as u32);
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What becomes of the results of a step.
 
-use super::fold::{Written, count_visits, fold_all};
+use super::fold::{Written, count_visits, fold_all, fold_alone};
 use super::plan::{Task, Triggers, plan_next};
 use super::{Planned, ThreadState};
 use crate::command::Write;
@@ -17,8 +17,41 @@ use std::sync::Arc;
 pub(crate) struct Done {
     pub(crate) writes: SmallVec<[(ChannelIx, Write); 1]>,
     pub(crate) nodes: SmallVec<[NodeIx; 2]>,
-    pub(crate) dispatches: Vec<(NodeIx, Value)>,
-    pub(crate) joins: Vec<JoinIx>,
+    /// In a box, for most tasks do neither, and results are moved about.
+    more: Option<Box<More>>,
+}
+
+/// The rarer ways on from a task.
+#[derive(Clone, Debug, Default)]
+struct More {
+    dispatches: Vec<(NodeIx, Value)>,
+    joins: Vec<JoinIx>,
+}
+
+impl Done {
+    /// The nodes dispatched to, with their inputs.
+    pub(crate) fn dispatches(&self) -> &[(NodeIx, Value)] {
+        self.more.as_ref().map_or(&[], |more| &more.dispatches)
+    }
+
+    /// The joins that the task feeds.
+    pub(crate) fn joins(&self) -> &[JoinIx] {
+        self.more.as_ref().map_or(&[], |more| &more.joins)
+    }
+
+    /// Adds a dispatch.
+    pub(crate) fn dispatch(&mut self, node: NodeIx, input: Value) {
+        let more = self.more.get_or_insert_default();
+        more.dispatches.push((node, input));
+    }
+
+    /// Feeds a join, once a task however many ways lead there: a second time would count for its next round.
+    pub(crate) fn feed(&mut self, join: JoinIx) {
+        let joins = &mut self.more.get_or_insert_default().joins;
+        if !joins.contains(&join) {
+            joins.push(join);
+        }
+    }
 }
 
 /// The results of the tasks of a step; most steps have one.
@@ -35,29 +68,53 @@ pub(crate) fn apply(
     tasks: &[Task],
     results: Results,
 ) -> Result<Written, RunError> {
-    let writes = tasks.iter().zip(&results).flat_map(|(task, done)| {
-        done.writes
-            .iter()
-            .map(|(channel, write)| (&task.path, *channel, write))
-    });
     let ThreadState { state, effects, .. } = thread;
     // In place, unless somebody kept a view of the step.
     let state = Arc::make_mut(state);
-    let written = fold_all(graph, state, effects.as_mut(), writes, true)?;
-    count_visits(graph, state, effects.as_mut(), tasks);
-
+    let effects = effects.as_mut();
+    let written = match (tasks, &results[..]) {
+        ([task], [Done { writes, .. }]) if writes.len() == 1 => {
+            let (channel, write) = &writes[0];
+            fold_alone(graph, state, effects, (&task.path, *channel, write))?
+        }
+        _ => {
+            let writes = tasks.iter().zip(&results).flat_map(|(task, done)| {
+                let writes = done.writes.iter();
+                writes.map(|(channel, write)| (&task.path, *channel, write))
+            });
+            fold_all(graph, state, effects, writes, true)?
+        }
+    };
+    if graph.0.visits.is_some() {
+        count_visits(graph, state, thread.effects.as_mut(), tasks);
+    }
+    thread.step += 1;
+    if let [
+        Done {
+            nodes, more: None, ..
+        },
+    ] = &results[..]
+        && let [node] = nodes[..]
+        && thread.joins.is_empty()
+        && !graph.node(node).defer
+    {
+        // One node goes to another: most steps.
+        thread.next.clear();
+        thread.next.push(Planned::Node(node));
+        return Ok(written);
+    }
     let mut triggers = Triggers::default();
     for (task, done) in tasks.iter().zip(results) {
         triggers.nodes.extend(done.nodes);
-        triggers.dispatches.extend(done.dispatches);
-        for join in done.joins {
+        let Some(more) = done.more else { continue };
+        triggers.dispatches.extend(more.dispatches);
+        for join in more.joins {
             let Some(source) = task.node() else { continue };
             thread.joins.entry(join).or_default().insert(source);
         }
     }
     if thread.joins.is_empty() {
         plan_next(graph, triggers, &mut thread.deferred, &mut thread.next);
-        thread.step += 1;
         return Ok(written);
     }
     // Only now: all that a step brings counts for the same round of a join, also a source that ran several times.
@@ -69,7 +126,6 @@ pub(crate) fn apply(
     triggers.nodes.extend(targets);
     plan_next(graph, triggers, &mut thread.deferred, &mut thread.next);
     empty_joins(graph, thread);
-    thread.step += 1;
     Ok(written)
 }
 
@@ -114,7 +170,8 @@ pub(crate) fn fold_update(
     triggers
         .nodes
         .extend(done.nodes.into_iter().filter(|node| !is_planned(node)));
-    triggers.dispatches.extend(done.dispatches);
+    let dispatches = done.more.map(|more| more.dispatches);
+    triggers.dispatches.extend(dispatches.into_iter().flatten());
     let mut more = Vec::new();
     if !triggers.nodes.is_empty() || !triggers.dispatches.is_empty() {
         plan_next(graph, triggers, &mut thread.deferred, &mut more);

@@ -64,15 +64,35 @@ pub(super) fn fold_all<'a>(
     clears: bool,
 ) -> Result<Written, RunError> {
     let fold = AssertUnwindSafe(|| fold_each(graph, state, effects, writes, clears));
-    catch_unwind(fold).unwrap_or_else(|payload| {
-        Err(RunError::InvalidUpdate {
-            location: Location {
-                graph: graph.name().clone(),
-                node: "".into(),
-            },
-            message: format!("a reducer {}", panic_text(&*payload)),
-        })
-    })
+    catch_unwind(fold).unwrap_or_else(|payload| Err(panicked(graph, &*payload)))
+}
+
+/// As [`fold_all`] for a step that writes once: nothing is in the way then.
+pub(super) fn fold_alone(
+    graph: &Graph,
+    state: &mut State,
+    mut effects: Option<&mut Changes>,
+    write: (&Arc<str>, ChannelIx, &Write),
+) -> Result<Written, RunError> {
+    let channel = write.1;
+    let fold = AssertUnwindSafe(|| {
+        for ix in &graph.0.ephemeral {
+            clear(graph, state, effects.as_deref_mut(), *ix);
+        }
+        fold_one(graph, state, effects, write)
+    });
+    catch_unwind(fold).unwrap_or_else(|payload| Err(panicked(graph, &*payload)))?;
+    Ok([channel].into_iter().collect())
+}
+
+fn panicked(graph: &Graph, payload: &(dyn std::any::Any + Send)) -> RunError {
+    RunError::InvalidUpdate {
+        location: Location {
+            graph: graph.name().clone(),
+            node: "".into(),
+        },
+        message: format!("a reducer {}", panic_text(payload)),
+    }
 }
 
 fn fold_each<'a>(
@@ -82,13 +102,7 @@ fn fold_each<'a>(
     writes: impl Iterator<Item = (&'a Arc<str>, ChannelIx, &'a Write)> + Clone,
     clears: bool,
 ) -> Result<Written, RunError> {
-    let mut first = writes.clone();
-    let (one, more) = (first.next(), first.next());
-    let touched = match (one, more) {
-        // Most steps write once, and then nothing is in the way.
-        (Some((_, channel, _)), None) => [Touched::by(channel)].into_iter().collect(),
-        _ => touched(graph, writes.clone())?,
-    };
+    let touched = touched(graph, writes.clone())?;
     if clears {
         for ix in &graph.0.ephemeral {
             clear(graph, state, effects.as_deref_mut(), *ix);

@@ -49,11 +49,14 @@ impl Task {
     }
 }
 
+/// The tasks of a step; most steps have one.
+pub(crate) type Tasks = SmallVec<[Task; 1]>;
+
 /// Turns what is planned into tasks, in run order.
 ///
 /// # Errors
 /// [`RunError::VisitLimit`] if a node would run more often than it may.
-pub(crate) fn plan(graph: &Graph, thread: &ThreadState) -> Result<Vec<Task>, RunError> {
+pub(crate) fn plan(graph: &Graph, thread: &ThreadState) -> Result<Tasks, RunError> {
     let tasks = plan_unlimited(graph, thread);
     if graph.0.visits.is_some() {
         for task in &tasks {
@@ -74,7 +77,7 @@ pub(crate) fn plan(graph: &Graph, thread: &ThreadState) -> Result<Vec<Task>, Run
 }
 
 /// As [`plan`], for tasks that need not run: no limit stops them.
-pub(crate) fn plan_unlimited(graph: &Graph, thread: &ThreadState) -> Vec<Task> {
+pub(crate) fn plan_unlimited(graph: &Graph, thread: &ThreadState) -> Tasks {
     let visited = graph.0.visits.and_then(|ix| thread.state.value(ix));
     let mut counts: Vec<(NodeIx, u64)> = Vec::new();
     let mut visit = |node: NodeIx| -> u64 {
@@ -152,13 +155,6 @@ pub(super) fn plan_next(
         mut nodes,
         dispatches,
     } = triggers;
-    if let ([node], []) = (&nodes[..], &dispatches[..])
-        && !graph.node(*node).defer
-    {
-        next.clear();
-        next.push(Planned::Node(*node));
-        return;
-    }
     nodes.sort_unstable();
     nodes.dedup();
     nodes.retain(|node| {

@@ -3,7 +3,7 @@
 use super::Done;
 use crate::command::{Command, GraphScope, Output, Target, Update, Write};
 use crate::error::{NodeError, NodeErrorKind};
-use crate::graph::{Exits, Graph, JoinIx, NodeIx};
+use crate::graph::{Exits, Graph, NodeIx};
 use crate::state::ChannelIx;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ pub(crate) fn resolve_target(
             let node = graph
                 .find(&dispatch.node)
                 .ok_or_else(|| unknown(dispatch.node))?;
-            done.dispatches.push((node, dispatch.input));
+            done.dispatch(node, dispatch.input);
         }
     }
     Ok(())
@@ -89,18 +89,11 @@ fn go_to(exits: &Exits, node: NodeIx, done: &mut Done) {
         done.nodes.push(node);
     }
     for join in waits {
-        feed(join, done);
+        done.feed(join);
     }
 }
 
-/// Feeds a join, once a task however many ways lead there.
-fn feed(join: JoinIx, done: &mut Done) {
-    if !done.joins.contains(&join) {
-        done.joins.push(join);
-    }
-}
-
-/// What a node returned, with its static ways; the flag says whether a command named a target.
+/// Adds what a node returned, with its static ways, to its result. Gives whether a command named a target.
 ///
 /// # Errors
 /// If a channel or a target does not exist. A command for the parent graph comes as an error too, for nothing else of
@@ -110,8 +103,8 @@ pub(crate) fn resolve_output(
     exits: &Exits,
     output: Output,
     new_id: &mut dyn FnMut() -> Arc<str>,
-) -> Result<(Done, bool), NodeError> {
-    let mut done = Done::default();
+    done: &mut Done,
+) -> Result<bool, NodeError> {
     resolve_update(graph, output.update, new_id, &mut done.writes)?;
     let mut routed = false;
     for command in output.commands {
@@ -123,19 +116,19 @@ pub(crate) fn resolve_output(
         resolve_update(graph, update, new_id, &mut done.writes)?;
         for target in goto {
             routed = true;
-            resolve_target(graph, exits, target, &mut done)?;
+            resolve_target(graph, exits, target, done)?;
         }
     }
     done.nodes.extend_from_slice(&exits.edges);
     for join in &exits.joins {
-        feed(*join, &mut done);
+        done.feed(*join);
     }
     if !routed {
         for node in &exits.default_edges {
-            go_to(exits, *node, &mut done);
+            go_to(exits, *node, done);
         }
     }
-    Ok((done, routed))
+    Ok(routed)
 }
 
 /// What an answer of a router stands for.
