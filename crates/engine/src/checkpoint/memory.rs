@@ -38,8 +38,8 @@ struct Content {
 /// The checkpoints of one graph.
 #[derive(Debug, Default)]
 struct Stored {
-    /// In the order in which they were stored.
-    checkpoints: Vec<One>,
+    /// In the order in which they were stored; in boxes, so that the list grows by little.
+    checkpoints: Vec<Box<One>>,
     /// The values at some of them, by place: made when they are loaded, so that no later load begins further back and no
     /// step pays for it.
     whole: BTreeMap<usize, Map>,
@@ -50,7 +50,8 @@ struct One {
     advance: Advance,
     /// The place of its parent.
     parent: Option<usize>,
-    records: Records,
+    /// None for most: a step of one task records nothing.
+    records: Option<Box<Records>>,
 }
 
 /// How many changes a load may replay before it keeps what they came to.
@@ -66,7 +67,7 @@ impl Content {
     fn find(&mut self, namespace: &str, id: Id) -> Option<&mut One> {
         let stored = self.graphs.get_mut(namespace)?;
         let place = stored.position(id)?;
-        stored.checkpoints.get_mut(place)
+        stored.checkpoints.get_mut(place).map(|one| &mut **one)
     }
 
     fn is_empty(&self) -> bool {
@@ -117,7 +118,12 @@ impl Stored {
             };
             let one = &self.checkpoints[place];
             loaded.push(Checkpoint {
-                records: one.records.iter().cloned().collect(),
+                records: one
+                    .records
+                    .iter()
+                    .flat_map(|all| all.iter())
+                    .cloned()
+                    .collect(),
                 ..Checkpoint::advanced(before, one.advance.clone())?
             });
         }
@@ -294,7 +300,13 @@ impl Drop for Writer {
 #[async_trait]
 impl ThreadWriter for Writer {
     async fn advance(&self, namespace: &Arc<str>, mut advance: Advance) -> Result<(), StoreError> {
-        let records = std::mem::take(&mut advance.records).into_iter().collect();
+        let records = match advance.records.is_empty() {
+            true => None,
+            false => {
+                let records = std::mem::take(&mut advance.records);
+                Some(Box::new(records.into_iter().collect()))
+            }
+        };
         let mut content = self.thread.content();
         let stored = match content.graphs.get_mut(namespace) {
             Some(stored) => stored,
@@ -306,17 +318,17 @@ impl ThreadWriter for Writer {
                 let place = stored.position(id);
                 let place = place.ok_or_else(|| unknown(&self.key, id))?;
                 let parent = &mut stored.checkpoints[place];
-                parent
-                    .records
-                    .retain(|record| !matches!(record.kind, RecordKind::Done { .. }));
+                if let Some(records) = &mut parent.records {
+                    records.retain(|record| !matches!(record.kind, RecordKind::Done { .. }));
+                }
                 Some(place)
             }
         };
-        stored.checkpoints.push(One {
+        stored.checkpoints.push(Box::new(One {
             advance,
             parent,
             records,
-        });
+        }));
         Ok(())
     }
 
@@ -329,7 +341,7 @@ impl ThreadWriter for Writer {
         let mut content = self.thread.content();
         let stored = content.find(namespace, checkpoint);
         let stored = stored.ok_or_else(|| unknown(&self.key, checkpoint))?;
-        stored.records.apply(ops);
+        stored.records.get_or_insert_default().apply(ops);
         Ok(())
     }
 

@@ -47,6 +47,14 @@ impl Durable {
         Self { mode }
     }
 
+    /// The writer itself, if every checkpoint is to be stored at once.
+    pub(crate) fn at_once(&self) -> Option<&dyn ThreadWriter> {
+        match &self.mode {
+            Mode::Sync(writer) => Some(&**writer),
+            Mode::Async(_) | Mode::Exit { .. } => None,
+        }
+    }
+
     /// Stores a checkpoint, or sees to it that it will be: at once if it comes with records.
     pub(crate) async fn advance(
         &self,

@@ -36,7 +36,9 @@ pub(crate) async fn run_alone(
             }
         }
     };
-    announce(run, cx, &end);
+    if run.listener.is_some() {
+        announce(run, cx, &end);
+    }
     Some(end)
 }
 

@@ -18,7 +18,7 @@ use crate::event::EventKind;
 use crate::graph::Breakpoints;
 use crate::interrupt::Interrupt;
 use crate::state::StateView;
-use crate::step::{AdvanceHead, Done, Results, Task, ThreadState, apply, plan};
+use crate::step::{AdvanceHead, Done, Results, Task, Tasks, ThreadState, Written, apply, plan};
 use crate::world::{Id, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +54,19 @@ pub(crate) struct Session {
     /// What the tasks of the step just run have spent, and the records that say so.
     pub(crate) step_spent: Spend,
     pub(crate) spent_ops: Vec<RecordOp>,
+}
+
+/// How a run ends, and the questions that were asked.
+type End = (Exit, Vec<Interrupt>);
+
+/// What comes of a plan.
+enum Ready {
+    /// Its tasks run.
+    Run(Tasks),
+    /// The run ends.
+    End(Exit),
+    /// A breakpoint is at one of its tasks.
+    Pause(Tasks),
 }
 
 impl Session {
@@ -94,77 +107,106 @@ impl Session {
     }
 
     /// Makes one step. Gives how the run ends, if it does.
-    async fn step(&mut self) -> Result<Option<(Exit, Vec<Interrupt>)>, RunError> {
-        let run = self.run.clone();
+    async fn step(&mut self) -> Result<Option<End>, RunError> {
+        let tasks = match self.ready() {
+            Ready::Run(tasks) => tasks,
+            Ready::End(exit) => return Ok(Some((exit, Vec::new()))),
+            Ready::Pause(tasks) => {
+                let before = self.before.clone();
+                let number = self.thread.step + 1;
+                return Box::pin(self.pause(&before, number, &tasks))
+                    .await
+                    .map(Some);
+            }
+        };
+        let results = match &tasks[..] {
+            [task] if self.records.is_empty() => self.run_one(task).await?,
+            tasks => self.run_step(tasks).await?,
+        };
+        let results = match results {
+            Ok(results) => results,
+            Err(end) => return Ok(Some(end)),
+        };
+        let written = match self.apply(&tasks, results) {
+            Ok(written) => written,
+            Err(error) => {
+                Box::pin(self.fail_application(&tasks, &error)).await?;
+                return Ok(Some((Exit::Failed { error }, Vec::new())));
+            }
+        };
+        if self.run.writer.is_none() {
+            self.head = self.run.unstored_id(self.head);
+            self.records.clear();
+        } else {
+            self.store(Source::Loop).await?;
+        }
+        if self.run.listener.is_some() && written.iter().any(|ix| self.run.graph.is_output(*ix)) {
+            self.emit_values();
+        }
+        if !self.after.is_none() && !self.thread.next.is_empty() && self.meets(&self.after, &tasks)
+        {
+            let after = self.after.clone();
+            let number = self.thread.step;
+            return Box::pin(self.pause(&after, number, &tasks)).await.map(Some);
+        }
+        Ok(None)
+    }
+
+    /// Plans a step, and asks everyone who may stop the run before it.
+    fn ready(&mut self) -> Ready {
+        let run = &*self.run;
         let number = self.thread.step + 1;
-        let ends = |exit| Ok(Some((exit, Vec::new())));
         if number > self.stop {
             let limit = run.step_limit;
-            return ends(Exit::StepLimit {
+            return Ready::End(Exit::StepLimit {
                 error: RunError::StepLimit { limit },
             });
         }
         let tasks = match plan(&run.graph, &self.thread) {
             Ok(tasks) => tasks,
-            Err(error) => return ends(Exit::StepLimit { error }),
+            Err(error) => return Ready::End(Exit::StepLimit { error }),
         };
-        if tasks.is_empty() {
-            return ends(Exit::Done);
-        }
-        let starts = tasks[0].node().is_none();
-        if let Some(limit) = self
-            .max_steps
-            .filter(|limit| self.made >= *limit && !starts)
+        let Some(first) = tasks.first() else {
+            return Ready::End(Exit::Done);
+        };
+        if let Some(limit) = self.max_steps
+            && self.made >= limit
+            && first.node().is_some()
         {
-            return ends(Exit::StepLimit {
+            return Ready::End(Exit::StepLimit {
                 error: RunError::StepLimit { limit },
             });
         }
         if (run.ledger.bounded || self.deadline.is_some())
             && let Some(error) = self.over_budget()
         {
-            return ends(Exit::Budget { error });
+            return Ready::End(Exit::Budget { error });
         }
         if run.cancel.is_cancelled() {
-            return ends(Exit::Cancelled);
+            return Ready::End(Exit::Cancelled);
         }
         let passes = std::mem::take(&mut self.passes);
         if !passes && !self.before.is_none() && self.meets(&self.before, &tasks) {
-            let before = self.before.clone();
-            return Box::pin(self.pause(&before, number, &tasks))
-                .await
-                .map(Some);
+            return Ready::Pause(tasks);
         }
-        if run.drains && run.drain.is_requested() {
-            return ends(Exit::Drained);
+        if self.run.drains && self.run.drain.is_requested() {
+            return Ready::End(Exit::Drained);
         }
-        let results = match self.run_step(number, &tasks).await? {
-            Ok(results) => results,
-            Err(end) => return Ok(Some(end)),
-        };
-        let written = match apply(&run.graph, &mut self.thread, &tasks, results) {
-            Ok(written) => written,
-            Err(error) => {
-                let error = error.within(&run.graph_path);
-                Box::pin(self.fail_application(&tasks, &error)).await?;
-                return ends(Exit::Failed { error });
-            }
-        };
+        Ready::Run(tasks)
+    }
+
+    /// Folds the results of a step into the thread. Gives the channels written.
+    fn apply(&mut self, tasks: &[Task], results: Results) -> Result<Written, RunError> {
+        let run = &*self.run;
+        let applied = apply(&run.graph, &mut self.thread, tasks, results);
+        let written = applied.map_err(|error| error.within(&run.graph_path))?;
         if !self.step_spent.is_zero() {
             let spent = std::mem::take(&mut self.step_spent);
             keep_spent(&run.graph, &mut self.thread, spent);
         }
-        self.made += u64::from(!starts);
-        self.store(Source::Loop).await?;
-        if run.listener.is_some() && written.iter().any(|ix| run.graph.is_output(*ix)) {
-            self.emit_values();
-        }
-        if !self.after.is_none() && !self.thread.next.is_empty() && self.meets(&self.after, &tasks)
-        {
-            let after = self.after.clone();
-            return Box::pin(self.pause(&after, number, &tasks)).await.map(Some);
-        }
-        Ok(None)
+        // The start of a run is no step of it.
+        self.made += u64::from(tasks[0].node().is_some());
+        Ok(written)
     }
 
     /// The error of a run that has spent more than it may.
@@ -187,7 +229,7 @@ impl Session {
         breakpoints: &Breakpoints,
         number: i64,
         tasks: &[Task],
-    ) -> Result<(Exit, Vec<Interrupt>), RunError> {
+    ) -> Result<End, RunError> {
         let (task, kind) = ("".into(), RecordKind::Paused);
         let mark = RecordOp::Put(Record { task, kind });
         self.run.record(self.head, vec![mark]).await?;
@@ -233,11 +275,8 @@ impl Session {
     }
 
     /// Runs the one task of a step, of which nothing was done before. As [`Session::run_step`].
-    async fn run_one(
-        &mut self,
-        number: i64,
-        task: &Task,
-    ) -> Result<Result<Results, (Exit, Vec<Interrupt>)>, RunError> {
+    async fn run_one(&mut self, task: &Task) -> Result<Result<Results, End>, RunError> {
+        let number = self.thread.step + 1;
         let info = self.step_info(number);
         let run = &self.run;
         let cx = Arc::new(TaskCx::new(run, self.view(), info, task, None));
@@ -251,7 +290,11 @@ impl Session {
         let end = run_alone(run, &cx, &task.kind, bound).await;
         self.note_spent(std::slice::from_ref(&cx));
         match end {
-            Some(TaskEnd::Done(done)) => Ok(Ok([done].into())),
+            Some(TaskEnd::Done(done)) => {
+                let mut results = Results::new();
+                results.push(done);
+                Ok(Ok(results))
+            }
             end => {
                 let task = std::slice::from_ref(task);
                 let cx = std::slice::from_ref(&cx);
@@ -262,14 +305,8 @@ impl Session {
     }
 
     /// Runs the tasks that have not finished yet. Gives the results of all, in task order, or how the run ends.
-    async fn run_step(
-        &mut self,
-        number: i64,
-        tasks: &[Task],
-    ) -> Result<Result<Results, (Exit, Vec<Interrupt>)>, RunError> {
-        if let ([task], []) = (tasks, &self.records[..]) {
-            return self.run_one(number, task).await;
-        }
+    async fn run_step(&mut self, tasks: &[Task]) -> Result<Result<Results, End>, RunError> {
+        let number = self.thread.step + 1;
         let run = &self.run;
         let (view, info) = (self.view(), self.step_info(number));
         let contexts: Vec<Arc<TaskCx>> = tasks
@@ -354,7 +391,7 @@ impl Session {
         mut finished: Vec<Option<Done>>,
         open: &[usize],
         ends: Ends,
-    ) -> Result<(Exit, Vec<Interrupt>), RunError> {
+    ) -> Result<End, RunError> {
         let mut ops = std::mem::take(&mut self.spent_ops);
         for (at, end) in open.iter().zip(&ends) {
             if let Some(end) = end {
@@ -477,29 +514,35 @@ impl Session {
     ) -> Result<(), RunError> {
         let run = self.run.clone();
         let writer = run.writer()?;
+        let kept = match records.is_empty() {
+            true => Vec::new(),
+            false => records.clone(),
+        };
         let id = match writer {
             None => run.unstored_id(self.head),
             Some(writer) => {
-                let advance = self.advance(source, records.clone());
+                let advance = self.advance(source, records);
                 let id = advance.id;
-                writer.advance(&run.namespace, advance).await?;
+                match writer.at_once() {
+                    Some(writer) => writer.advance(&run.namespace, advance).await?,
+                    None => Box::pin(writer.advance(&run.namespace, advance)).await?,
+                }
                 id
             }
         };
         if run.writer.is_some() {
-            run.emit(self.thread.step, || EventKind::Checkpoint {
-                id,
-                source,
-                next: self
-                    .thread
-                    .next
-                    .iter()
-                    .map(|planned| planned.named(&run.graph).node().into())
-                    .collect(),
+            run.emit(self.thread.step, || {
+                let next = self.thread.next.iter();
+                let next = next.map(|planned| planned.named(&run.graph).node().into());
+                EventKind::Checkpoint {
+                    id,
+                    source,
+                    next: next.collect(),
+                }
             });
         }
         self.head = id;
-        self.records = records;
+        self.records = kept;
         Ok(())
     }
 
@@ -516,10 +559,7 @@ impl Session {
             run: run.run,
             invocation: run.invocation,
         };
-        Advance {
-            records,
-            ..self.thread.advance(&run.graph, head)
-        }
+        self.thread.advance(&run.graph, head, records)
     }
 
     fn emit_values(&self) {

@@ -82,7 +82,9 @@ pub(super) fn fold_alone(
         fold_one(graph, state, effects, write)
     });
     catch_unwind(fold).unwrap_or_else(|payload| Err(panicked(graph, &*payload)))?;
-    Ok([channel].into_iter().collect())
+    let mut written = Written::new();
+    written.push(channel);
+    Ok(written)
 }
 
 fn panicked(graph: &Graph, payload: &(dyn std::any::Any + Send)) -> RunError {

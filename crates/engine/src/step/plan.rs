@@ -78,31 +78,31 @@ pub(crate) fn plan(graph: &Graph, thread: &ThreadState) -> Result<Tasks, RunErro
 
 /// As [`plan`], for tasks that need not run: no limit stops them.
 pub(crate) fn plan_unlimited(graph: &Graph, thread: &ThreadState) -> Tasks {
-    let visited = graph.0.visits.and_then(|ix| thread.state.value(ix));
-    let mut counts: Vec<(NodeIx, u64)> = Vec::new();
-    let mut visit = |node: NodeIx| -> u64 {
-        if graph.0.visits.is_none() {
-            return 0;
-        }
-        let def = graph.node(node);
-        let place = counts
-            .iter()
-            .position(|(known, _)| *known == node)
-            .unwrap_or_else(|| {
-                let before = visited
-                    .and_then(|visited| visited.get(&def.name)?.as_i64())
-                    .unwrap_or(0);
-                counts.push((node, u64::try_from(before).unwrap_or(0)));
-                counts.len() - 1
-            });
-        counts[place].1 += 1;
-        counts[place].1
-    };
+    let mut visits = Visits::of(graph, thread);
     let mut dispatched = 0_usize;
-    thread
-        .next
-        .iter()
-        .map(|planned| match planned {
+    let mut tasks = Tasks::with_capacity(thread.next.len());
+    for planned in &thread.next {
+        tasks.push(match planned {
+            Planned::Node(node) => Task {
+                kind: TaskKind::Node {
+                    node: *node,
+                    input: None,
+                },
+                path: graph.node(*node).name.clone(),
+                visits: visits.count(*node),
+            },
+            Planned::Dispatch(node, input) => {
+                let path = dispatch_path(&graph.node(*node).name, dispatched);
+                dispatched += 1;
+                Task {
+                    kind: TaskKind::Node {
+                        node: *node,
+                        input: Some(input.clone()),
+                    },
+                    path,
+                    visits: visits.count(*node),
+                }
+            }
             Planned::Start { writes, goto } => Task {
                 kind: TaskKind::Start {
                     writes: writes.clone(),
@@ -111,28 +111,63 @@ pub(crate) fn plan_unlimited(graph: &Graph, thread: &ThreadState) -> Tasks {
                 path: START.into(),
                 visits: 0,
             },
-            Planned::Node(node) => Task {
-                kind: TaskKind::Node {
-                    node: *node,
-                    input: None,
-                },
-                path: graph.node(*node).name.clone(),
-                visits: visit(*node),
-            },
-            Planned::Dispatch(node, input) => {
-                let path = format!("{}#{dispatched}", graph.node(*node).name).into();
-                dispatched += 1;
-                Task {
-                    kind: TaskKind::Node {
-                        node: *node,
-                        input: Some(input.clone()),
-                    },
-                    path,
-                    visits: visit(*node),
-                }
-            }
-        })
-        .collect()
+        });
+    }
+    tasks
+}
+
+/// The path of a dispatch: the name of its node, `#` and its number.
+fn dispatch_path(node: &str, number: usize) -> Arc<str> {
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    let mut left = number;
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    let mut path: SmallVec<[u8; 64]> = SmallVec::from_slice(node.as_bytes());
+    path.push(b'#');
+    path.extend_from_slice(&digits[first..]);
+    std::str::from_utf8(&path)
+        .expect("a name and digits are text")
+        .into()
+}
+
+/// How often nodes run in a run, if the graph counts that.
+struct Visits<'a> {
+    graph: &'a Graph,
+    before: Option<Option<&'a Value>>,
+    /// Those of the nodes planned so far.
+    counts: Vec<(NodeIx, u64)>,
+}
+
+impl<'a> Visits<'a> {
+    fn of(graph: &'a Graph, thread: &'a ThreadState) -> Self {
+        Self {
+            graph,
+            before: graph.0.visits.map(|ix| thread.state.value(ix)),
+            counts: Vec::new(),
+        }
+    }
+
+    /// One more; gives how many there are then, 0 if nobody counts.
+    fn count(&mut self, node: NodeIx) -> u64 {
+        let Some(before) = self.before else { return 0 };
+        let place = self.counts.iter().position(|(known, _)| *known == node);
+        let place = place.unwrap_or_else(|| {
+            let name = &self.graph.node(node).name;
+            let before = before.and_then(|before| before.get(name)?.as_i64());
+            let before = u64::try_from(before.unwrap_or(0)).unwrap_or(0);
+            self.counts.push((node, before));
+            self.counts.len() - 1
+        });
+        self.counts[place].1 += 1;
+        self.counts[place].1
+    }
 }
 
 /// Everything that the tasks of a step triggered.

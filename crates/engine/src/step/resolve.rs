@@ -1,7 +1,7 @@
 //! Names of what a node returned, turned into places of the graph.
 
 use super::Done;
-use crate::command::{Command, GraphScope, Output, Target, Update, Write};
+use crate::command::{ChannelRef, Command, GraphScope, Output, Target, Update, Write};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{Exits, Graph, NodeIx};
 use crate::state::ChannelIx;
@@ -25,24 +25,42 @@ pub(crate) fn resolve_update(
             "the value for channel `{channel}` can not be stored: {error}"
         )));
     }
-    let table = &graph.0.channels;
-    for (channel, write) in update.writes {
-        let ix = table.resolve(&channel).filter(|ix| table.is_declared(*ix));
-        let Some(ix) = ix else {
-            let known: Vec<String> = graph
-                .channels()
-                .map(|(name, _)| format!("`{name}`"))
-                .collect();
-            return Err(invalid(format!(
-                "writes to `{}`, and graph `{}` declares no such channel; it has {}",
-                channel.name,
-                graph.name(),
-                known.join(", ")
-            )));
-        };
-        let write = table.spec(ix).reducer.prepare(write, new_id);
-        writes.push((ix, write));
+    let mut all = update.writes;
+    if all.len() == 1
+        && let Some((channel, write)) = all.pop()
+    {
+        // Most updates write once.
+        return resolve_write(graph, &channel, write, new_id, writes);
     }
+    for (channel, write) in all {
+        resolve_write(graph, &channel, write, new_id, writes)?;
+    }
+    Ok(())
+}
+
+fn resolve_write(
+    graph: &Graph,
+    channel: &ChannelRef,
+    write: Write,
+    new_id: &mut dyn FnMut() -> Arc<str>,
+    writes: &mut SmallVec<[(ChannelIx, Write); 1]>,
+) -> Result<(), NodeError> {
+    let table = &graph.0.channels;
+    let ix = table.resolve(channel).filter(|ix| table.is_declared(*ix));
+    let Some(ix) = ix else {
+        let known: Vec<String> = graph
+            .channels()
+            .map(|(name, _)| format!("`{name}`"))
+            .collect();
+        return Err(invalid(format!(
+            "writes to `{}`, and graph `{}` declares no such channel; it has {}",
+            channel.name,
+            graph.name(),
+            known.join(", ")
+        )));
+    };
+    let write = table.spec(ix).reducer.prepare(write, new_id);
+    writes.push((ix, write));
     Ok(())
 }
 

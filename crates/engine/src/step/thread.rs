@@ -2,7 +2,7 @@
 
 use super::changes::Changes;
 use crate::channel::{Effect, Keep};
-use crate::checkpoint::{Advance, Checkpoint, PlannedTask, Source};
+use crate::checkpoint::{Advance, Checkpoint, PlannedTask, Record, Source};
 use crate::command::{Dispatch, Target};
 use crate::event::ChannelWrite;
 use crate::graph::{Graph, JoinIx, NodeIx};
@@ -132,9 +132,14 @@ impl ThreadState {
     }
 
     /// The checkpoint that stores what happened since the last one.
-    pub(crate) fn advance(&mut self, graph: &Graph, head: AdvanceHead) -> Advance {
-        let node = |ix: &NodeIx| graph.node(*ix).name.clone();
-        let effects = self.effects.as_mut().map(Changes::take);
+    pub(crate) fn advance(
+        &mut self,
+        graph: &Graph,
+        head: AdvanceHead,
+        records: Vec<Record>,
+    ) -> Advance {
+        let mut next = Vec::with_capacity(self.next.len());
+        next.extend(self.next.iter().map(|planned| planned.named(graph)));
         Advance {
             id: head.id,
             parent: head.parent,
@@ -143,26 +148,24 @@ impl ThreadState {
             created: head.created,
             run: head.run,
             invocation: head.invocation,
-            effects: effects.unwrap_or_default(),
-            next: self
-                .next
-                .iter()
-                .map(|planned| planned.named(graph))
-                .collect(),
-            joins: self
-                .joins
-                .iter()
-                .map(|(ix, seen)| {
-                    (
-                        graph.0.joins[*ix as usize].name.clone(),
-                        seen.iter().map(node).collect(),
-                    )
-                })
-                .collect(),
-            deferred: self.deferred.iter().map(node).collect(),
+            effects: self.effects.as_mut().map(Changes::take).unwrap_or_default(),
+            next,
+            joins: self.named_joins(graph),
+            deferred: named(graph, &self.deferred),
             ran: Vec::new(),
-            records: Vec::new(),
+            records,
         }
+    }
+
+    fn named_joins(&self, graph: &Graph) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
+        if self.joins.is_empty() {
+            return BTreeMap::new();
+        }
+        let joins = self.joins.iter().map(|(ix, seen)| {
+            let name = graph.0.joins[*ix as usize].name.clone();
+            (name, named(graph, seen))
+        });
+        joins.collect()
     }
 
     /// Takes as changed since the last checkpoint what differs from `values`, and nothing else.
@@ -187,6 +190,16 @@ impl ThreadState {
             .filter_map(|ix| Some((table.name(*ix).clone(), self.state.value(*ix)?.clone())))
             .collect()
     }
+}
+
+fn named(graph: &Graph, nodes: &BTreeSet<NodeIx>) -> Vec<Arc<str>> {
+    if nodes.is_empty() {
+        return Vec::new();
+    }
+    nodes
+        .iter()
+        .map(|ix| graph.node(*ix).name.clone())
+        .collect()
 }
 
 /// The values that channels have from the start and that no checkpoint has yet. Later effects change these values, and
