@@ -38,8 +38,8 @@ struct Content {
 /// The checkpoints of one graph.
 #[derive(Debug, Default)]
 struct Stored {
-    /// In the order in which they were stored; in boxes, so that the list grows by little.
-    checkpoints: Vec<Box<One>>,
+    /// In the order in which they were stored.
+    checkpoints: Vec<One>,
     /// The values at some of them, by place: made when they are loaded, so that no later load begins further back and no
     /// step pays for it.
     whole: BTreeMap<usize, Map>,
@@ -47,7 +47,8 @@ struct Stored {
 
 #[derive(Debug)]
 struct One {
-    advance: Advance,
+    /// In a box, so that the list grows by little.
+    advance: Box<Advance>,
     /// The place of its parent.
     parent: Option<usize>,
     /// None for most: a step of one task records nothing.
@@ -67,7 +68,7 @@ impl Content {
     fn find(&mut self, namespace: &str, id: Id) -> Option<&mut One> {
         let stored = self.graphs.get_mut(namespace)?;
         let place = stored.position(id)?;
-        stored.checkpoints.get_mut(place).map(|one| &mut **one)
+        stored.checkpoints.get_mut(place)
     }
 
     fn is_empty(&self) -> bool {
@@ -124,7 +125,7 @@ impl Stored {
                     .flat_map(|all| all.iter())
                     .cloned()
                     .collect(),
-                ..Checkpoint::advanced(before, one.advance.clone())?
+                ..Checkpoint::advanced(before, (*one.advance).clone())?
             });
         }
         Ok(loaded)
@@ -324,11 +325,11 @@ impl ThreadWriter for Writer {
                 Some(place)
             }
         };
-        stored.checkpoints.push(Box::new(One {
-            advance,
+        stored.checkpoints.push(One {
+            advance: Box::new(advance),
             parent,
             records,
-        }));
+        });
         Ok(())
     }
 

@@ -59,16 +59,24 @@ pub(crate) async fn run_tasks(
     let mut ends: Ends = tasks.iter().map(|_| None).collect();
     let mut waiting = contexts.iter().zip(tasks).enumerate();
     let mut running = Running::new(&run.world);
-    let mut start = |running: &mut Running<_>| {
-        if let Some((at, (cx, task))) = waiting.next() {
-            running.push(async move { (at, run_task(cx.clone(), Work::Whole(&task.kind)).await) });
-        }
-    };
-    for _ in 0..run.max_parallel.max(1).min(tasks.len()) {
-        start(&mut running);
-    }
+    let at_once = run.max_parallel.max(1);
     let mut unrecorded: Vec<usize> = Vec::new();
     loop {
+        while running.len() < at_once
+            && let Some((at, (cx, task))) = waiting.next()
+        {
+            let work = run_task(cx.clone(), Work::Whole(&task.kind));
+            let mut work = Some(async move { (at, work.await) });
+            let ended = poll_fn(|cx| {
+                let work = work.take();
+                Poll::Ready(work.and_then(|work| running.start(work, cx)))
+            });
+            if let Some((at, end)) = ended.await {
+                announce(run, &contexts[at], &end);
+                ends[at] = Some(end);
+                unrecorded.push(at);
+            }
+        }
         let ready = poll_fn(|cx| Poll::Ready(running.poll_next(cx))).await;
         let next = match ready {
             Poll::Ready(next) => next,
@@ -109,7 +117,6 @@ pub(crate) async fn run_tasks(
         announce(run, &contexts[at], &end);
         ends[at] = Some(end);
         unrecorded.push(at);
-        start(&mut running);
     }
 }
 

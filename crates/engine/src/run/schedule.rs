@@ -8,17 +8,25 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use tokio_util::sync::ReusableBoxFuture;
 
 /// The tasks under way: polled in the order in which they were woken, unless the world chooses.
-pub(super) enum Running<F> {
-    Woken(FuturesUnordered<F>),
-    Chosen(Chosen<F>),
+pub(super) enum Running<'a, T> {
+    Woken {
+        waiting: FuturesUnordered<ReusableBoxFuture<'a, T>>,
+        /// The room of the last task that ended without waiting, for the next one.
+        room: Option<ReusableBoxFuture<'a, T>>,
+    },
+    Chosen(Chosen<'a, T>),
 }
 
-impl<F: Future> Running<F> {
+impl<'a, T: 'a> Running<'a, T> {
     pub(super) fn new(world: &Arc<dyn World>) -> Self {
         match world.choose(1) {
-            None => Self::Woken(FuturesUnordered::new()),
+            None => Self::Woken {
+                waiting: FuturesUnordered::new(),
+                room: None,
+            },
             Some(_) => Self::Chosen(Chosen {
                 world: world.clone(),
                 tasks: Vec::new(),
@@ -26,9 +34,34 @@ impl<F: Future> Running<F> {
         }
     }
 
-    pub(super) fn push(&mut self, work: F) {
+    /// How many have not ended.
+    pub(super) fn len(&self) -> usize {
         match self {
-            Self::Woken(tasks) => tasks.push(work),
+            Self::Woken { waiting, .. } => waiting.len(),
+            Self::Chosen(chosen) => chosen.tasks.len(),
+        }
+    }
+
+    /// Starts a task. Gives its result if it ends without waiting for anything.
+    pub(super) fn start<F>(&mut self, work: F, cx: &mut Context<'_>) -> Option<T>
+    where
+        F: Future<Output = T> + Send + 'a,
+    {
+        match self {
+            Self::Woken { waiting, room } => {
+                let mut task = match room.take() {
+                    None => ReusableBoxFuture::new(work),
+                    Some(mut room) => {
+                        room.set(work);
+                        room
+                    }
+                };
+                if let Poll::Ready(result) = task.poll(cx) {
+                    *room = Some(task);
+                    return Some(result);
+                }
+                waiting.push(task);
+            }
             Self::Chosen(chosen) => chosen.tasks.push(Seat {
                 work: Box::pin(work),
                 call: Arc::new(Call {
@@ -37,26 +70,27 @@ impl<F: Future> Running<F> {
                 }),
             }),
         }
+        None
     }
 
     /// The next result; none if no task is left.
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         match self {
-            Self::Woken(tasks) => Pin::new(tasks).poll_next(cx),
+            Self::Woken { waiting, .. } => Pin::new(waiting).poll_next(cx),
             Self::Chosen(chosen) => chosen.poll_next(cx),
         }
     }
 }
 
 /// Tasks of which the world chooses the next.
-pub(super) struct Chosen<F> {
+pub(super) struct Chosen<'a, T> {
     world: Arc<dyn World>,
     /// In the order in which they were started.
-    tasks: Vec<Seat<F>>,
+    tasks: Vec<Seat<'a, T>>,
 }
 
-struct Seat<F> {
-    work: Pin<Box<F>>,
+struct Seat<'a, T> {
+    work: Pin<Box<dyn Future<Output = T> + Send + 'a>>,
     call: Arc<Call>,
 }
 
@@ -74,8 +108,8 @@ impl Wake for Call {
     }
 }
 
-impl<F: Future> Chosen<F> {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<F::Output>> {
+impl<T> Chosen<'_, T> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         if self.tasks.is_empty() {
             return Poll::Ready(None);
         }

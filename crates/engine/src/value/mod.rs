@@ -11,7 +11,7 @@ mod number;
 mod ser;
 
 pub use de::from_value;
-pub use list::List;
+pub use list::{Iter, List};
 pub use number::Number;
 pub use ser::{ValueError, to_value};
 
