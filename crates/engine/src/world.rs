@@ -180,7 +180,8 @@ impl World for TokioWorld {
         let since = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .unwrap_or_default();
-        Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+        let millis = since.as_secs().saturating_mul(1000);
+        Timestamp(millis.saturating_add(since.subsec_millis().into()))
     }
 
     fn new_id(&self) -> Id {

@@ -88,6 +88,14 @@ pub(crate) struct Exits {
 }
 
 impl Exits {
+    /// Whether nothing but edges leads on: no router decides, no join is fed, nobody waits.
+    pub(crate) fn are_edges(&self) -> bool {
+        self.joins.is_empty()
+            && self.waited.is_empty()
+            && self.branches.is_empty()
+            && self.default_branches.is_empty()
+    }
+
     /// The joins that going to `target` feeds instead of triggering it; none if it does not wait for this node.
     pub(crate) fn waits_of(&self, target: NodeIx) -> impl Iterator<Item = JoinIx> {
         let waits = self.waited.iter();

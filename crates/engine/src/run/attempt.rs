@@ -14,7 +14,9 @@ use crate::event::{ChannelWrite, EventKind};
 use crate::graph::{Branch, Exits, Patience};
 use crate::policy::RetryPolicy;
 use crate::state::Overlay;
-use crate::step::{Done, TaskKind, resolve_label, resolve_output, resolve_target};
+use crate::step::{
+    Done, TaskKind, resolve_label, resolve_one_write, resolve_output, resolve_target,
+};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
@@ -194,10 +196,20 @@ async fn one_attempt(cx: &NodeCx, work: &Work<'_>) -> Result<Done, NodeError> {
     let run = cx.run_cx();
     let def = cx.task.node.map(|node| run.graph.node(node));
     if let (Work::Whole(TaskKind::Node { .. }), Some(def)) = (work, def) {
-        let output = match def.node.run(cx.clone()).await {
+        let mut output = match def.node.run(cx.clone()).await {
             Ok(output) => output,
             Err(error) => from_child(error)?,
         };
+        let Output { update, commands } = &mut output;
+        if update.error.is_none()
+            && update.writes.len() == 1
+            && commands.is_empty()
+            && def.exits.are_edges()
+            && let Some(write) = update.writes.pop()
+        {
+            let new_id = &mut cx.message_ids();
+            return resolve_one_write(&run.graph, &def.exits, write, new_id);
+        }
         return finish(cx, &def.exits, output).await;
     }
     Box::pin(other_attempt(cx, work)).await

@@ -87,12 +87,14 @@ impl RunCx {
         (now, Id((time.max((head.0 >> 64) + 1) << 64) | hash))
     }
 
-    /// The id of the state after `head` where none is stored: for the names of what its tasks make and ask.
+    /// The id of the state after `head` where none is stored: for the names of what its tasks make and ask. They count on
+    /// from a place that no other run has.
     pub(crate) fn unstored_id(&self, head: Id) -> Id {
-        let mut place = [0; 32];
-        place[..16].copy_from_slice(&self.run.0.to_be_bytes());
-        place[16..].copy_from_slice(&head.0.to_be_bytes());
-        Id(xxhash_rust::xxh3::xxh3_128(&place))
+        let head = match head.0 {
+            0 => xxhash_rust::xxh3::xxh3_128(&self.run.0.to_be_bytes()),
+            head => head,
+        };
+        Id(head.wrapping_add(1))
     }
 
     /// Tells listeners, if there are any.

@@ -7,7 +7,7 @@ use crate::checkpoint::{Checkpoint, RecordKind, Scope, Source, ThreadKey};
 use crate::error::RunError;
 use crate::interrupt::Interrupt;
 use crate::state::ChannelIx;
-use crate::step::{Done, Results, Task, ThreadState, apply, plan};
+use crate::step::{Done, Results, Task, ThreadState, apply, plan_unlimited};
 use crate::value::Map;
 use crate::world::{Id, Timestamp};
 use serde::Serialize;
@@ -264,8 +264,7 @@ impl Runner {
         done: &[&Arc<str>],
     ) -> Option<ThreadState> {
         let table = &self.graph.0.channels;
-        let tasks: Vec<Task> = plan(&self.graph, thread)
-            .ok()?
+        let tasks: Vec<Task> = plan_unlimited(&self.graph, thread)
             .into_iter()
             .filter(|task| done.contains(&&task.path))
             .collect();

@@ -142,6 +142,7 @@ pub(super) async fn session(
         records: records.to_vec(),
         goes_on: false,
         passes: false,
+        tasks: None,
         before: effective(options.interrupt_before, &graph.0.before),
         after: effective(options.interrupt_after, &graph.0.after),
         answered: 0,

@@ -18,7 +18,7 @@ use crate::event::EventKind;
 use crate::graph::Breakpoints;
 use crate::interrupt::Interrupt;
 use crate::state::StateView;
-use crate::step::{AdvanceHead, Done, Results, Task, Tasks, ThreadState, Written, apply, plan};
+use crate::step::{AdvanceHead, Done, Results, Task, Tasks, ThreadState, apply, apply_one, plan};
 use crate::world::{Id, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +41,8 @@ pub(crate) struct Session {
     pub(crate) goes_on: bool,
     /// Whether the next step passes breakpoints before it: one stopped there already.
     pub(crate) passes: bool,
+    /// Those of the last step: their room for those of the next.
+    pub(crate) tasks: Option<Box<Tasks>>,
     pub(crate) before: Breakpoints,
     pub(crate) after: Breakpoints,
     pub(crate) answered: usize,
@@ -62,11 +64,11 @@ type End = (Exit, Vec<Interrupt>);
 /// What comes of a plan.
 enum Ready {
     /// Its tasks run.
-    Run(Tasks),
+    Run,
     /// The run ends.
-    End(Exit),
+    End(Box<Exit>),
     /// A breakpoint is at one of its tasks.
-    Pause(Tasks),
+    Pause,
 }
 
 impl Session {
@@ -108,32 +110,43 @@ impl Session {
 
     /// Makes one step. Gives how the run ends, if it does.
     async fn step(&mut self) -> Result<Option<End>, RunError> {
-        let tasks = match self.ready() {
-            Ready::Run(tasks) => tasks,
-            Ready::End(exit) => return Ok(Some((exit, Vec::new()))),
-            Ready::Pause(tasks) => {
+        // Their room is kept from step to step.
+        let mut tasks = self.tasks.take().unwrap_or_default();
+        match self.ready(&mut tasks) {
+            Ready::Run => {}
+            Ready::End(exit) => return Ok(Some((*exit, Vec::new()))),
+            Ready::Pause => {
                 let before = self.before.clone();
                 let number = self.thread.step + 1;
                 return Box::pin(self.pause(&before, number, &tasks))
                     .await
                     .map(Some);
             }
+        }
+        let applied = match &tasks[..] {
+            [task] if self.records.is_empty() => match self.run_one(task).await? {
+                Ok(done) => apply_one(&self.run.graph, &mut self.thread, task, done),
+                Err(end) => return Ok(Some(*end)),
+            },
+            tasks => match Box::pin(self.run_step(tasks)).await? {
+                Ok(results) => apply(&self.run.graph, &mut self.thread, tasks, results),
+                Err(end) => return Ok(Some(*end)),
+            },
         };
-        let results = match &tasks[..] {
-            [task] if self.records.is_empty() => self.run_one(task).await?,
-            tasks => self.run_step(tasks).await?,
-        };
-        let results = match results {
-            Ok(results) => results,
-            Err(end) => return Ok(Some(end)),
-        };
-        let written = match self.apply(&tasks, results) {
+        let written = match applied {
             Ok(written) => written,
             Err(error) => {
+                let error = error.within(&self.run.graph_path);
                 Box::pin(self.fail_application(&tasks, &error)).await?;
                 return Ok(Some((Exit::Failed { error }, Vec::new())));
             }
         };
+        if !self.step_spent.is_zero() {
+            let spent = std::mem::take(&mut self.step_spent);
+            keep_spent(&self.run.graph, &mut self.thread, spent);
+        }
+        // The start of a run is no step of it.
+        self.made += u64::from(tasks[0].node().is_some());
         if self.run.writer.is_none() {
             self.head = self.run.unstored_id(self.head);
             self.records.clear();
@@ -149,64 +162,51 @@ impl Session {
             let number = self.thread.step;
             return Box::pin(self.pause(&after, number, &tasks)).await.map(Some);
         }
+        self.tasks = Some(tasks);
         Ok(None)
     }
 
     /// Plans a step, and asks everyone who may stop the run before it.
-    fn ready(&mut self) -> Ready {
+    fn ready(&mut self, tasks: &mut Tasks) -> Ready {
+        let ends = |exit| Ready::End(Box::new(exit));
         let run = &*self.run;
         let number = self.thread.step + 1;
         if number > self.stop {
             let limit = run.step_limit;
-            return Ready::End(Exit::StepLimit {
+            return ends(Exit::StepLimit {
                 error: RunError::StepLimit { limit },
             });
         }
-        let tasks = match plan(&run.graph, &self.thread) {
-            Ok(tasks) => tasks,
-            Err(error) => return Ready::End(Exit::StepLimit { error }),
-        };
+        if let Err(error) = plan(&run.graph, &self.thread, tasks) {
+            return ends(Exit::StepLimit { error });
+        }
         let Some(first) = tasks.first() else {
-            return Ready::End(Exit::Done);
+            return ends(Exit::Done);
         };
         if let Some(limit) = self.max_steps
             && self.made >= limit
             && first.node().is_some()
         {
-            return Ready::End(Exit::StepLimit {
+            return ends(Exit::StepLimit {
                 error: RunError::StepLimit { limit },
             });
         }
         if (run.ledger.bounded || self.deadline.is_some())
             && let Some(error) = self.over_budget()
         {
-            return Ready::End(Exit::Budget { error });
+            return ends(Exit::Budget { error });
         }
         if run.cancel.is_cancelled() {
-            return Ready::End(Exit::Cancelled);
+            return ends(Exit::Cancelled);
         }
         let passes = std::mem::take(&mut self.passes);
-        if !passes && !self.before.is_none() && self.meets(&self.before, &tasks) {
-            return Ready::Pause(tasks);
+        if !passes && !self.before.is_none() && self.meets(&self.before, tasks) {
+            return Ready::Pause;
         }
         if self.run.drains && self.run.drain.is_requested() {
-            return Ready::End(Exit::Drained);
+            return ends(Exit::Drained);
         }
-        Ready::Run(tasks)
-    }
-
-    /// Folds the results of a step into the thread. Gives the channels written.
-    fn apply(&mut self, tasks: &[Task], results: Results) -> Result<Written, RunError> {
-        let run = &*self.run;
-        let applied = apply(&run.graph, &mut self.thread, tasks, results);
-        let written = applied.map_err(|error| error.within(&run.graph_path))?;
-        if !self.step_spent.is_zero() {
-            let spent = std::mem::take(&mut self.step_spent);
-            keep_spent(&run.graph, &mut self.thread, spent);
-        }
-        // The start of a run is no step of it.
-        self.made += u64::from(tasks[0].node().is_some());
-        Ok(written)
+        Ready::Run
     }
 
     /// The error of a run that has spent more than it may.
@@ -275,7 +275,7 @@ impl Session {
     }
 
     /// Runs the one task of a step, of which nothing was done before. As [`Session::run_step`].
-    async fn run_one(&mut self, task: &Task) -> Result<Result<Results, End>, RunError> {
+    async fn run_one(&mut self, task: &Task) -> Result<Result<Done, Box<End>>, RunError> {
         let number = self.thread.step + 1;
         let info = self.step_info(number);
         let run = &self.run;
@@ -290,22 +290,18 @@ impl Session {
         let end = run_alone(run, &cx, &task.kind, bound).await;
         self.note_spent(std::slice::from_ref(&cx));
         match end {
-            Some(TaskEnd::Done(done)) => {
-                let mut results = Results::new();
-                results.push(done);
-                Ok(Ok(results))
-            }
+            Some(TaskEnd::Done(done)) => Ok(Ok(done)),
             end => {
                 let task = std::slice::from_ref(task);
                 let cx = std::slice::from_ref(&cx);
                 let end = self.break_off(task, cx, vec![None], &[0], vec![end]);
-                Ok(Err(Box::pin(end).await?))
+                Ok(Err(Box::new(Box::pin(end).await?)))
             }
         }
     }
 
     /// Runs the tasks that have not finished yet. Gives the results of all, in task order, or how the run ends.
-    async fn run_step(&mut self, tasks: &[Task]) -> Result<Result<Results, End>, RunError> {
+    async fn run_step(&mut self, tasks: &[Task]) -> Result<Result<Results, Box<End>>, RunError> {
         let number = self.thread.step + 1;
         let run = &self.run;
         let (view, info) = (self.view(), self.step_info(number));
@@ -338,7 +334,7 @@ impl Session {
                     let finished = tasks.iter().map(|_| None).collect();
                     let open: Vec<usize> = (0..tasks.len()).collect();
                     let end = self.break_off(tasks, &contexts, finished, &open, ends);
-                    Ok(Err(Box::pin(end).await?))
+                    Ok(Err(Box::new(Box::pin(end).await?)))
                 }
             };
         }
@@ -366,7 +362,7 @@ impl Session {
             }
             Err(ends) => {
                 let end = self.break_off(tasks, &contexts, finished, &open, ends);
-                Ok(Err(Box::pin(end).await?))
+                Ok(Err(Box::new(Box::pin(end).await?)))
             }
         }
     }

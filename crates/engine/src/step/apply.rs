@@ -68,17 +68,55 @@ pub(crate) fn apply(
     tasks: &[Task],
     results: Results,
 ) -> Result<Written, RunError> {
+    let written = fold_results(graph, thread, tasks, &results)?;
+    follow(graph, thread, tasks, results);
+    Ok(written)
+}
+
+/// As [`apply`], for a step of one task.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) fn apply_one(
+    graph: &Graph,
+    thread: &mut ThreadState,
+    task: &Task,
+    done: Done,
+) -> Result<Written, RunError> {
+    let tasks = std::slice::from_ref(task);
+    let written = fold_results(graph, thread, tasks, std::slice::from_ref(&done))?;
+    if let ([node], None) = (&done.nodes[..], &done.more)
+        && thread.joins.is_empty()
+        && !graph.node(*node).defer
+    {
+        // It goes to one node: most steps.
+        thread.step += 1;
+        thread.next.clear();
+        thread.next.push(Planned::Node(*node));
+    } else {
+        follow(graph, thread, tasks, [done].into_iter().collect());
+    }
+    Ok(written)
+}
+
+/// Folds what the tasks of a step wrote. Gives the channels written.
+fn fold_results(
+    graph: &Graph,
+    thread: &mut ThreadState,
+    tasks: &[Task],
+    results: &[Done],
+) -> Result<Written, RunError> {
     let ThreadState { state, effects, .. } = thread;
     // In place, unless somebody kept a view of the step.
     let state = Arc::make_mut(state);
     let effects = effects.as_mut();
-    let written = match (tasks, &results[..]) {
+    let written = match (tasks, results) {
         ([task], [Done { writes, .. }]) if writes.len() == 1 => {
             let (channel, write) = &writes[0];
             fold_alone(graph, state, effects, (&task.path, *channel, write))?
         }
         _ => {
-            let writes = tasks.iter().zip(&results).flat_map(|(task, done)| {
+            let writes = tasks.iter().zip(results).flat_map(|(task, done)| {
                 let writes = done.writes.iter();
                 writes.map(|(channel, write)| (&task.path, *channel, write))
             });
@@ -88,21 +126,12 @@ pub(crate) fn apply(
     if graph.0.visits.is_some() {
         count_visits(graph, state, thread.effects.as_mut(), tasks);
     }
+    Ok(written)
+}
+
+/// Plans what the tasks of a step go on to.
+fn follow(graph: &Graph, thread: &mut ThreadState, tasks: &[Task], results: Results) {
     thread.step += 1;
-    if let [
-        Done {
-            nodes, more: None, ..
-        },
-    ] = &results[..]
-        && let [node] = nodes[..]
-        && thread.joins.is_empty()
-        && !graph.node(node).defer
-    {
-        // One node goes to another: most steps.
-        thread.next.clear();
-        thread.next.push(Planned::Node(node));
-        return Ok(written);
-    }
     let mut triggers = Triggers::default();
     for (task, done) in tasks.iter().zip(results) {
         triggers.nodes.extend(done.nodes);
@@ -115,7 +144,7 @@ pub(crate) fn apply(
     }
     if thread.joins.is_empty() {
         plan_next(graph, triggers, &mut thread.deferred, &mut thread.next);
-        return Ok(written);
+        return;
     }
     // Only now: all that a step brings counts for the same round of a join, also a source that ran several times.
     let full = thread
@@ -126,7 +155,6 @@ pub(crate) fn apply(
     triggers.nodes.extend(targets);
     plan_next(graph, triggers, &mut thread.deferred, &mut thread.next);
     empty_joins(graph, thread);
-    Ok(written)
 }
 
 fn is_full(graph: &Graph, join: JoinIx, seen: &BTreeSet<NodeIx>) -> bool {

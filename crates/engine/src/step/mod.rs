@@ -10,8 +10,10 @@ mod plan;
 mod resolve;
 mod thread;
 
-pub(crate) use apply::{Done, Results, apply, fold_update};
-pub(crate) use fold::{Written, reset, set};
+pub(crate) use apply::{Done, Results, apply, apply_one, fold_update};
+pub(crate) use fold::{reset, set};
 pub(crate) use plan::{Task, TaskKind, Tasks, plan, plan_unlimited};
-pub(crate) use resolve::{resolve_label, resolve_output, resolve_target, resolve_update};
+pub(crate) use resolve::{
+    resolve_label, resolve_one_write, resolve_output, resolve_target, resolve_update,
+};
 pub(crate) use thread::{AdvanceHead, Planned, ThreadState};

@@ -52,14 +52,15 @@ impl Task {
 /// The tasks of a step; most steps have one.
 pub(crate) type Tasks = SmallVec<[Task; 1]>;
 
-/// Turns what is planned into tasks, in run order.
+/// Turns what is planned into tasks, in run order, in place of the tasks that are there.
 ///
 /// # Errors
 /// [`RunError::VisitLimit`] if a node would run more often than it may.
-pub(crate) fn plan(graph: &Graph, thread: &ThreadState) -> Result<Tasks, RunError> {
-    let tasks = plan_unlimited(graph, thread);
+pub(crate) fn plan(graph: &Graph, thread: &ThreadState, tasks: &mut Tasks) -> Result<(), RunError> {
+    tasks.clear();
+    plan_into(graph, thread, tasks);
     if graph.0.visits.is_some() {
-        for task in &tasks {
+        for task in tasks.iter() {
             let Some(node) = task.node() else { continue };
             let def = graph.node(node);
             if let Some(limit) = def.max_visits.filter(|limit| task.visits > *limit) {
@@ -73,14 +74,32 @@ pub(crate) fn plan(graph: &Graph, thread: &ThreadState) -> Result<Tasks, RunErro
             }
         }
     }
-    Ok(tasks)
+    Ok(())
 }
 
 /// As [`plan`], for tasks that need not run: no limit stops them.
 pub(crate) fn plan_unlimited(graph: &Graph, thread: &ThreadState) -> Tasks {
+    let mut tasks = Tasks::new();
+    plan_into(graph, thread, &mut tasks);
+    tasks
+}
+
+fn plan_into(graph: &Graph, thread: &ThreadState, tasks: &mut Tasks) {
+    if let ([Planned::Node(node)], None) = (&thread.next[..], graph.0.visits) {
+        // Most steps.
+        tasks.push(Task {
+            kind: TaskKind::Node {
+                node: *node,
+                input: None,
+            },
+            path: graph.node(*node).name.clone(),
+            visits: 0,
+        });
+        return;
+    }
     let mut visits = Visits::of(graph, thread);
     let mut dispatched = 0_usize;
-    let mut tasks = Tasks::with_capacity(thread.next.len());
+    tasks.reserve(thread.next.len());
     for planned in &thread.next {
         tasks.push(match planned {
             Planned::Node(node) => Task {
@@ -113,7 +132,6 @@ pub(crate) fn plan_unlimited(graph: &Graph, thread: &ThreadState) -> Tasks {
             },
         });
     }
-    tasks
 }
 
 /// The path of a dispatch: the name of its node, `#` and its number.

@@ -111,6 +111,23 @@ fn go_to(exits: &Exits, node: NodeIx, done: &mut Done) {
     }
 }
 
+/// What a node returned that wrote nothing but one channel, and from which only edges lead on: most tasks.
+///
+/// # Errors
+/// As [`resolve_output`].
+pub(crate) fn resolve_one_write(
+    graph: &Graph,
+    exits: &Exits,
+    (channel, write): (ChannelRef, Write),
+    new_id: &mut dyn FnMut() -> Arc<str>,
+) -> Result<Done, NodeError> {
+    let mut done = Done::default();
+    resolve_write(graph, &channel, write, new_id, &mut done.writes)?;
+    done.nodes.extend_from_slice(&exits.edges);
+    done.nodes.extend_from_slice(&exits.default_edges);
+    Ok(done)
+}
+
 /// Adds what a node returned, with its static ways, to its result. Gives whether a command named a target.
 ///
 /// # Errors
