@@ -134,11 +134,7 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, work: Work<'_>) -> TaskEnd {
                 let attempt = pin!(one_attempt(&cx, &work));
                 AssertUnwindSafe(attempt).catch_unwind().await
             }
-            true => {
-                let attempt = AssertUnwindSafe(one_attempt(&cx, &work)).catch_unwind();
-                let result = Box::pin(bounded(&task, patience, attempt)).await;
-                result.unwrap_or_else(|error| Ok(Err(error)))
-            }
+            true => Box::pin(bounded_attempt(&cx, &work, patience)).await,
         };
         task.end_attempt(number);
         let error = match result {
@@ -174,6 +170,17 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, work: Work<'_>) -> TaskEnd {
             None => return TaskEnd::failed(run_error(&task, error)),
         }
     }
+}
+
+/// An attempt that may take only so long. In a box of its own, for a future has room for all that it may await.
+async fn bounded_attempt(
+    cx: &NodeCx,
+    work: &Work<'_>,
+    patience: &Patience,
+) -> std::thread::Result<Result<Done, NodeError>> {
+    let attempt = AssertUnwindSafe(one_attempt(cx, work)).catch_unwind();
+    let result = bounded(&cx.task, patience, attempt).await;
+    result.unwrap_or_else(|error| Ok(Err(error)))
 }
 
 /// How long to wait before another attempt, as the first policy for the error says; `None` if there is none.

@@ -65,11 +65,10 @@ pub(crate) async fn run_tasks(
         while running.len() < at_once
             && let Some((at, (cx, task))) = waiting.next()
         {
-            let work = run_task(cx.clone(), Work::Whole(&task.kind));
-            let mut work = Some(async move { (at, work.await) });
-            let ended = poll_fn(|cx| {
-                let work = work.take();
-                Poll::Ready(work.and_then(|work| running.start(work, cx)))
+            let work = async |(at, task, kind)| (at, run_task(task, Work::Whole(kind)).await);
+            let ended = poll_fn(|waker| {
+                let task = (at, cx.clone(), &task.kind);
+                Poll::Ready(running.start(|| work(task), waker))
             });
             if let Some((at, end)) = ended.await {
                 announce(run, &contexts[at], &end);

@@ -43,16 +43,16 @@ impl<'a, T: 'a> Running<'a, T> {
     }
 
     /// Starts a task. Gives its result if it ends without waiting for anything.
-    pub(super) fn start<F>(&mut self, work: F, cx: &mut Context<'_>) -> Option<T>
+    pub(super) fn start<F>(&mut self, work: impl FnOnce() -> F, cx: &mut Context<'_>) -> Option<T>
     where
         F: Future<Output = T> + Send + 'a,
     {
         match self {
             Self::Woken { waiting, room } => {
                 let mut task = match room.take() {
-                    None => ReusableBoxFuture::new(work),
+                    None => ReusableBoxFuture::new(work()),
                     Some(mut room) => {
-                        room.set(work);
+                        room.set(work());
                         room
                     }
                 };
@@ -63,7 +63,7 @@ impl<'a, T: 'a> Running<'a, T> {
                 waiting.push(task);
             }
             Self::Chosen(chosen) => chosen.tasks.push(Seat {
-                work: Box::pin(work),
+                work: Box::pin(work()),
                 call: Arc::new(Call {
                     came: AtomicBool::new(true),
                     outer: AtomicWaker::new(),

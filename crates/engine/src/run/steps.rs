@@ -288,7 +288,9 @@ impl Session {
             _ => StepBound::of(run, self.deadline),
         };
         let end = run_alone(run, &cx, &task.kind, bound).await;
-        self.note_spent(std::slice::from_ref(&cx));
+        if self.run.ledger.touched() {
+            self.note_spent(std::slice::from_ref(&cx));
+        }
         match end {
             Some(TaskEnd::Done(done)) => Ok(Ok(done)),
             end => {

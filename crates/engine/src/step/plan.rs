@@ -98,7 +98,7 @@ fn plan_into(graph: &Graph, thread: &ThreadState, tasks: &mut Tasks) {
         return;
     }
     let mut visits = Visits::of(graph, thread);
-    let mut dispatched = 0_usize;
+    let (mut dispatched, mut room) = (0_usize, String::new());
     tasks.reserve(thread.next.len());
     for planned in &thread.next {
         tasks.push(match planned {
@@ -111,7 +111,7 @@ fn plan_into(graph: &Graph, thread: &ThreadState, tasks: &mut Tasks) {
                 visits: visits.count(*node),
             },
             Planned::Dispatch(node, input) => {
-                let path = dispatch_path(&graph.node(*node).name, dispatched);
+                let path = dispatch_path(&mut room, &graph.node(*node).name, dispatched);
                 dispatched += 1;
                 Task {
                     kind: TaskKind::Node {
@@ -134,25 +134,21 @@ fn plan_into(graph: &Graph, thread: &ThreadState, tasks: &mut Tasks) {
     }
 }
 
-/// The path of a dispatch: the name of its node, `#` and its number.
-fn dispatch_path(node: &str, number: usize) -> Arc<str> {
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    let mut left = number;
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
+/// The path of a dispatch: the name of its node, `#` and its number; made in `room`.
+fn dispatch_path(room: &mut String, node: &str, number: usize) -> Arc<str> {
+    room.clear();
+    room.push_str(node);
+    room.push('#');
+    let mut unit = 1;
+    while number / unit >= 10 {
+        unit *= 10;
     }
-    let mut path: SmallVec<[u8; 64]> = SmallVec::from_slice(node.as_bytes());
-    path.push(b'#');
-    path.extend_from_slice(&digits[first..]);
-    std::str::from_utf8(&path)
-        .expect("a name and digits are text")
-        .into()
+    while unit > 0 {
+        let digit = (number / unit % 10) as u8;
+        room.push(char::from(b'0' + digit));
+        unit /= 10;
+    }
+    room.as_str().into()
 }
 
 /// How often nodes run in a run, if the graph counts that.
@@ -227,4 +223,18 @@ pub(super) fn plan_next(
             .into_iter()
             .map(|(node, input)| Planned::Dispatch(node, input)),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dispatches_are_named_by_their_numbers() {
+        let mut room = String::new();
+        for number in [0, 1, 9, 10, 99, 100, 101, 12_345, 1_000_000, usize::MAX] {
+            let path = dispatch_path(&mut room, "café", number);
+            assert_eq!(*path, format!("café#{number}"));
+        }
+    }
 }
