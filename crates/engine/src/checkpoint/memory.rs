@@ -1,9 +1,10 @@
 //! Threads in memory.
 
+use super::apply;
 use super::records::Records;
 use super::{
-    Advance, ChannelEffects, Checkpoint, Checkpointer, RecordKind, RecordOp, Scope, ThreadInfo,
-    ThreadKey, ThreadWriter,
+    Advance, Checkpoint, Checkpointer, RecordKind, RecordOp, Scope, ThreadInfo, ThreadKey,
+    ThreadWriter,
 };
 use crate::channel::EffectError;
 use crate::error::StoreError;
@@ -97,7 +98,8 @@ impl Stored {
             next = self.checkpoints[at].parent;
         };
         for (number, at) in line.iter().rev().enumerate() {
-            apply(&mut values, &self.checkpoints[*at].advance)?;
+            let effects = &self.checkpoints[*at].advance.effects;
+            apply(effects.iter().cloned(), &mut values)?;
             if (number + 1).is_multiple_of(FAR) {
                 self.whole.insert(*at, values.clone());
             }
@@ -130,20 +132,6 @@ impl Stored {
         }
         Ok(loaded)
     }
-}
-
-/// Changes values as a step did.
-fn apply(values: &mut Map, advance: &Advance) -> Result<(), EffectError> {
-    for ChannelEffects { channel, effects } in &advance.effects {
-        let mut value = values.remove(channel);
-        for effect in effects {
-            effect.clone().apply(&mut value)?;
-        }
-        if let Some(value) = value {
-            values.insert(channel.clone(), value);
-        }
-    }
-    Ok(())
 }
 
 fn unknown(thread: &ThreadKey, id: Id) -> StoreError {

@@ -1,6 +1,6 @@
 //! Several steps as one checkpoint, for runs that do not store each.
 
-use super::{Advance, PlannedTask, Source};
+use super::{Advance, Source, by_edges};
 use crate::channel::Effect;
 
 impl Advance {
@@ -8,7 +8,7 @@ impl Advance {
     #[must_use]
     pub(crate) fn then(self, next: Self) -> Self {
         let ran = match next.source {
-            Source::Loop => nodes(&self.next),
+            Source::Loop => by_edges(&self.next),
             _ => Vec::new(),
         };
         let mut effects = self.effects;
@@ -30,14 +30,6 @@ impl Advance {
     }
 }
 
-/// The nodes that edges led to, or the start: who counts as having run last.
-fn nodes(planned: &[PlannedTask]) -> Vec<std::sync::Arc<str>> {
-    let counts = planned
-        .iter()
-        .filter(|task| !matches!(task, PlannedTask::Dispatch(_)));
-    counts.map(|task| task.node().into()).collect()
-}
-
 /// Adds changes; what they overwrite is left out.
 fn append(known: &mut Vec<Effect>, mut more: Vec<Effect>) {
     let whole = |effect: &Effect| matches!(effect, Effect::Set(_) | Effect::Unset);
@@ -52,7 +44,7 @@ fn append(known: &mut Vec<Effect>, mut more: Vec<Effect>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::ChannelEffects;
+    use crate::checkpoint::{ChannelEffects, PlannedTask};
     use crate::value::Value;
     use crate::world::{Id, Timestamp};
 

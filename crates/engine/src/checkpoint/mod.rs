@@ -15,6 +15,7 @@ mod records;
 pub use export::export;
 pub use memory::MemoryCheckpointer;
 pub(crate) use questions::{Open, asked_questions, epoch, open_questions};
+pub(crate) use record::HANDLER;
 pub use record::{CallRecord, CallState, Record, RecordKey, RecordKind, RecordOp};
 
 use crate::channel::Effect;
@@ -105,6 +106,14 @@ impl PlannedTask {
     }
 }
 
+/// The nodes of a plan that edges led to, or the start: who counts as having run last when it has been carried out.
+pub(crate) fn by_edges(plan: &[PlannedTask]) -> Vec<Arc<str>> {
+    let counts = plan
+        .iter()
+        .filter(|task| !matches!(task, PlannedTask::Dispatch(_)));
+    counts.map(|task| task.node().into()).collect()
+}
+
 /// What one step did to one channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChannelEffects {
@@ -191,15 +200,7 @@ impl Checkpoint {
         mut values: Map,
         advance: Advance,
     ) -> Result<Self, crate::channel::EffectError> {
-        for ChannelEffects { channel, effects } in advance.effects {
-            let mut value = values.remove(&channel);
-            for effect in effects {
-                effect.apply(&mut value)?;
-            }
-            if let Some(value) = value {
-                values.insert(channel, value);
-            }
-        }
+        apply(advance.effects, &mut values)?;
         Ok(Self {
             id: advance.id,
             parent: advance.parent,
@@ -228,6 +229,23 @@ impl Checkpoint {
     pub(crate) fn all_questions(&self) -> Vec<crate::interrupt::Interrupt> {
         questions::all_questions(&self.records)
     }
+}
+
+/// Changes values as a step did.
+fn apply(
+    effects: impl IntoIterator<Item = ChannelEffects>,
+    values: &mut Map,
+) -> Result<(), crate::channel::EffectError> {
+    for ChannelEffects { channel, effects } in effects {
+        let mut value = values.remove(&channel);
+        for effect in effects {
+            effect.apply(&mut value)?;
+        }
+        if let Some(value) = value {
+            values.insert(channel, value);
+        }
+    }
+    Ok(())
 }
 
 /// A thread, as lists show it.

@@ -1,6 +1,6 @@
 //! Open questions among the records of a checkpoint.
 
-use super::{Record, RecordKind};
+use super::{HANDLER, Record, RecordKind};
 use crate::interrupt::{Interrupt, Slot};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,7 +72,9 @@ pub(super) fn all_questions(records: &[Record]) -> Vec<Interrupt> {
 /// Where the task of this path stands in its step: nodes by name, then dispatches by number. The order of the records
 /// is another one: that in which tasks happened to get there.
 fn task_order(path: &str) -> (usize, &str) {
-    let dispatched = path.rsplit_once('#');
+    // The handler of a task stands where that does.
+    let task = path.strip_suffix(HANDLER).unwrap_or(path);
+    let dispatched = task.rsplit_once('#');
     match dispatched.and_then(|(_, number)| number.parse::<usize>().ok()) {
         Some(number) => (number.saturating_add(1), ""),
         None => (0, path),

@@ -11,6 +11,9 @@ use crate::world::Id;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// What stands behind the path of a task where its error handler is meant.
+pub(crate) const HANDLER: &str = "#handler";
+
 /// One record at a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {

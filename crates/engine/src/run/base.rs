@@ -83,7 +83,8 @@ impl Base {
             (None, _) | (_, Stands::Newest) => false,
             (_, Stands::Passed) => true,
             (Some(checkpoint), Stands::NewestById) => {
-                !is_branch_point(checkpoint.source) || !checkpoint.records.is_empty()
+                let is_carried = |record: &Record| matches!(&record.kind, RecordKind::Call(call) if call.carried);
+                !is_branch_point(checkpoint.source) || !checkpoint.records.iter().all(is_carried)
             }
         }
     }

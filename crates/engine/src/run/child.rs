@@ -76,7 +76,7 @@ impl NodeCx {
             .map_err(|error| failed(RunError::Store(error)))?;
         if let Some(writer) = &writer {
             // An earlier attempt may have left something.
-            let flushed = writer.flush(Some(&place.scope.namespace)).await;
+            let flushed = writer.flush_held(&place.scope.namespace).await;
             flushed.map_err(|error| failed(RunError::Store(error)))?;
         }
         let input = match &run.checkpointer {

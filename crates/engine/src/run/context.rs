@@ -133,10 +133,10 @@ impl RunCx {
         match &self.writer {
             None => Ok(()),
             Some(writer) => match writer.upgrade() {
-                Some(writer) => {
-                    let own = Some(&self.namespace).filter(|name| !name.is_empty());
-                    writer.flush(own).await
-                }
+                Some(writer) => match self.namespace.is_empty() {
+                    true => writer.flush(None).await,
+                    false => writer.flush_child(&self.namespace).await,
+                },
                 // Nothing was written since the run is over.
                 None => Ok(()),
             },

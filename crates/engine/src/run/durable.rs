@@ -120,6 +120,22 @@ impl Durable {
         !matches!(self.mode, Mode::Exit { .. })
     }
 
+    /// Makes durable what is held of a child, if anything is.
+    pub(crate) async fn flush_held(&self, namespace: &Arc<str>) -> Result<(), StoreError> {
+        match &self.mode {
+            Mode::Exit { held, .. } if !lock(held).contains_key(namespace) => Ok(()),
+            _ => self.flush(Some(namespace)).await,
+        }
+    }
+
+    /// Ends a child: its checkpoint may be held as long as those of the graphs above it are.
+    pub(crate) async fn flush_child(&self, namespace: &Arc<str>) -> Result<(), StoreError> {
+        match &self.mode {
+            Mode::Exit { .. } => Ok(()),
+            _ => self.flush(Some(namespace)).await,
+        }
+    }
+
     /// Makes durable what is not yet: of one namespace, or of all.
     ///
     /// # Errors
@@ -129,14 +145,8 @@ impl Durable {
             Mode::Sync(_) => Ok(()),
             Mode::Async(queue) => queue.flush().await,
             Mode::Exit { writer, held } => {
-                let held = match namespace {
-                    None => std::mem::take(&mut *lock(held)),
-                    Some(namespace) => lock(held)
-                        .remove_entry(namespace)
-                        .into_iter()
-                        .collect::<Held>(),
-                };
-                for (namespace, advance) in held {
+                let due = take_due(held, namespace);
+                for (namespace, advance) in due {
                     writer.advance(&namespace, advance).await?;
                 }
                 Ok(())
@@ -154,6 +164,27 @@ impl fmt::Debug for Durable {
         };
         out.debug_tuple("Durable").field(&mode).finish()
     }
+}
+
+/// Takes what is to be stored out: all, or what stands in a namespace and in those of the graphs above it, these first.
+/// For what stands below a checkpoint that was never stored is lost.
+fn take_due(held: &Mutex<Held>, namespace: Option<&Arc<str>>) -> Held {
+    let mut held = lock(held);
+    let all = std::mem::take(&mut *held);
+    let Some(namespace) = namespace else {
+        return all;
+    };
+    let (due, later) = all
+        .into_iter()
+        .partition(|(above, _)| is_in(namespace, above));
+    *held = later;
+    due
+}
+
+/// Whether a namespace is this one, or below it.
+fn is_in(namespace: &str, above: &str) -> bool {
+    let rest = namespace.strip_prefix(above);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {

@@ -1,6 +1,6 @@
 //! As which node an update is made that does not say so.
 
-use crate::checkpoint::{Checkpoint, Checkpointer, PlannedTask, Scope, Source};
+use crate::checkpoint::{Checkpoint, Checkpointer, Scope, Source, by_edges};
 use crate::command::START;
 use crate::error::{RunError, StoreError};
 use std::sync::Arc;
@@ -43,12 +43,4 @@ pub(super) async fn last_ran(
         }
         (source, parent) = (before.source, before.parent);
     }
-}
-
-/// The nodes of a plan that edges led to; the start is one.
-fn by_edges(plan: &[PlannedTask]) -> Vec<Arc<str>> {
-    let reached = plan
-        .iter()
-        .filter(|task| !matches!(task, PlannedTask::Dispatch(_)));
-    reached.map(|task| task.node().into()).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::budget::Spend;
 use super::context::RunCx;
-use crate::checkpoint::{CallRecord, Record, RecordKind};
+use crate::checkpoint::{CallRecord, HANDLER, Record, RecordKind};
 use crate::error::{HandledError, Location, RunError};
 use crate::graph::NodeIx;
 use crate::interrupt::{Interrupt, Slot};
@@ -88,8 +88,10 @@ struct Attempt {
 /// What was recorded of a task before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
-    /// The error that was handed to the handler, and what the handler did so far.
-    caught: Option<(RunError, Option<Box<Self>>)>,
+    /// The error that was handed to the handler.
+    caught: Option<RunError>,
+    /// What was recorded of the handler; also of one that is yet to begin, if it was kept from another checkpoint.
+    handler: Option<Box<Self>>,
     spent: Spend,
     answers: BTreeMap<Slot, Value>,
     /// Questions without an answer.
@@ -103,6 +105,15 @@ impl Recorded {
         if records.is_empty() {
             return None;
         }
+        let mut recorded = Self::of_one(records, path);
+        let handler = handler_name(path);
+        if records.iter().any(|record| *record.task == *handler) {
+            recorded.handler = Some(Self::of_one(records, &handler));
+        }
+        Some(recorded)
+    }
+
+    fn of_one(records: &[Record], path: &str) -> Box<Self> {
         let mut recorded = Box::<Self>::default();
         for record in records.iter().filter(|record| &*record.task == path) {
             match &record.kind {
@@ -114,17 +125,14 @@ impl Recorded {
                     recorded.calls.insert(call.key.clone(), call.clone());
                 }
                 RecordKind::Spent(spent) => recorded.spent = *spent,
-                RecordKind::Caught(error) => {
-                    let handler = Self::of(records, &handler_name(path));
-                    recorded.caught = Some((error.clone(), handler));
-                }
+                RecordKind::Caught(error) => recorded.caught = Some(error.clone()),
                 _ => {}
             }
         }
         recorded
             .open
             .retain(|slot| !recorded.answers.contains_key(slot));
-        Some(recorded)
+        recorded
     }
 }
 
@@ -178,8 +186,7 @@ impl TaskCx {
     pub(crate) fn handler(self: &Arc<Self>, error: &RunError) -> Arc<Self> {
         let name = self.node_name();
         let recorded = self.recorded.as_deref();
-        let caught = recorded.and_then(|recorded| recorded.caught.as_ref());
-        let mut recorded = caught.and_then(|caught| caught.1.clone());
+        let mut recorded = recorded.and_then(|recorded| recorded.handler.clone());
         let handles = Handles {
             name: handler_name(name).into(),
             error: HandledError::new(self.run.node_path(name).into(), error.clone()),
@@ -206,10 +213,6 @@ impl TaskCx {
 
     /// The error that an earlier invocation handed to the handler.
     pub(crate) fn caught(&self) -> Option<&RunError> {
-        self.caught_before().map(|(error, _)| error)
-    }
-
-    fn caught_before(&self) -> Option<&(RunError, Option<Box<Recorded>>)> {
         self.recorded.as_ref()?.caught.as_ref()
     }
 
@@ -244,7 +247,7 @@ impl TaskCx {
     /// The names of the node and of the task that are shown as having finished.
     pub(crate) fn finisher(&self) -> (Arc<str>, Arc<str>) {
         let asker = self.asker();
-        let handled_before = self.caught_before().is_some() && std::ptr::eq(asker, self);
+        let handled_before = self.caught().is_some() && std::ptr::eq(asker, self);
         match handled_before {
             true => (
                 handler_name(self.node_name()).into(),
@@ -299,9 +302,9 @@ impl TaskCx {
     /// What the task and its handler have spent at their checkpoint.
     pub(crate) fn spent(&self) -> Spend {
         let asker = self.asker();
-        let handlers = match self.caught_before() {
+        let handlers = match &self.recorded {
             _ if !std::ptr::eq(asker, self) => asker.own_spent(),
-            Some((_, recorded)) => spent_of(recorded.as_deref()),
+            Some(recorded) => spent_of(recorded.handler.as_deref()),
             None => Spend::default(),
         };
         self.own_spent().and(handlers)
@@ -455,7 +458,7 @@ fn spent_of(recorded: Option<&Recorded>) -> Spend {
 
 /// The name of the error handler of what has this name. No node and no dispatch is called so.
 pub(crate) fn handler_name(name: &str) -> String {
-    format!("{name}#handler")
+    format!("{name}{HANDLER}")
 }
 
 /// How many came before under this name; counts one more.

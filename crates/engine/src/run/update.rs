@@ -4,22 +4,26 @@ use super::Runner;
 use super::attempt::finish_as;
 use super::base::{Base, Stands};
 use super::begin::{abandon_open, plan_start};
+use super::budget::Spend;
 use super::command::{input_writes, nowhere};
 use super::durable::Durable;
 use super::infer::last_ran;
+use super::limits::keep_spent;
 use super::open::{self, Invocation};
 use super::options::{Durability, InputPolicy, RunOptions};
 use super::steps::Session;
 use super::task::TaskCx;
 use crate::checkpoint::{
-    Advance, CallState, Checkpointer, Record, RecordKind, Scope, Source, ThreadKey,
+    Advance, CallState, Checkpointer, HANDLER, Record, RecordKind, Scope, Source, ThreadKey,
+    by_edges,
 };
 use crate::command::{END, Output, START};
 use crate::error::{Location, RunError};
 use crate::graph::Graph;
 use crate::step::{Done, Results, Task, TaskKind, apply, plan_unlimited};
+use crate::value::Value;
 use crate::world::Id;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// As what an update is made.
@@ -211,6 +215,7 @@ impl Updating<'_> {
     /// Makes one step. Gives the checkpoint that stores it.
     async fn step(&mut self, mut updates: Vec<ThreadUpdate>) -> Result<Advance, RunError> {
         let by = updates[0].by.clone();
+        let mut ran = Vec::new();
         let source = match by {
             UpdateAs::Input => {
                 self.input(updates.remove(0).output).await?;
@@ -221,7 +226,7 @@ impl Updating<'_> {
                 Source::Update
             }
             UpdateAs::Copy => {
-                self.copy().await?;
+                ran = self.copy().await?;
                 Source::Fork
             }
             UpdateAs::LastRan | UpdateAs::Node(_) | UpdateAs::Start => {
@@ -231,7 +236,8 @@ impl Updating<'_> {
         };
         let session = &mut self.session;
         let records = std::mem::take(&mut session.records);
-        let advance = session.advance(source, records.clone());
+        let mut advance = session.advance(source, records.clone());
+        advance.ran = ran;
         session.head = advance.id;
         session.records = records;
         Ok(advance)
@@ -252,6 +258,7 @@ impl Updating<'_> {
 
     async fn end(&mut self) -> Result<(), RunError> {
         self.skip_input();
+        self.settle();
         let session = &mut self.session;
         let graph = session.run.graph.clone();
         let mut finished: Vec<(Task, Done)> = Vec::new();
@@ -274,7 +281,7 @@ impl Updating<'_> {
         Ok(())
     }
 
-    async fn copy(&mut self) -> Result<(), RunError> {
+    async fn copy(&mut self) -> Result<Vec<Arc<str>>, RunError> {
         let session = &mut self.session;
         let graph = &session.run.graph;
         let Some(base) = &self.base.checkpoint else {
@@ -284,17 +291,21 @@ impl Updating<'_> {
             None => None,
             Some(parent) => self.checkpointer.load(self.scope, Some(parent)).await?,
         };
+        let ran = match (&before, base.source) {
+            (Some(before), Source::Loop) if base.ran.is_empty() => by_edges(&before.next),
+            _ => base.ran.clone(),
+        };
         let values = before.map(|before| before.values).unwrap_or_default();
         session.thread.record_against(&graph.clone(), &values);
         session.head = base.parent.unwrap_or(super::steps::NO_HEAD);
         session.thread.step += 1;
         session.records.clear();
-        Ok(())
+        Ok(ran)
     }
 
     async fn nodes(&mut self, updates: Vec<ThreadUpdate>) -> Result<(), RunError> {
         let graph = self.session.run.graph.clone();
-        let before: BTreeSet<Arc<str>> = self.paths();
+        let mut before = self.planned();
         let info = self.session.step_info(self.session.thread.step + 1);
         let view = self.session.view();
         let (mut tasks, mut results) = (Vec::new(), Results::new());
@@ -307,9 +318,19 @@ impl Updating<'_> {
                 }
                 _ => START.into(),
             };
+            // What is made in its place has been; if it is planned again, that is another visit.
+            before.remove(&name);
+            let again = tasks
+                .iter()
+                .filter(|task: &&Task| *task.name(&graph) == name)
+                .count();
+            let path = match again {
+                0 => name.clone(),
+                more => format!("{name}#update{more}").into(),
+            };
             let task = Task {
                 kind: kind(&graph, &name)?,
-                path: name,
+                path,
                 visits: 0,
             };
             let cx = TaskCx::new(&self.session.run, view.clone(), info, &task, None);
@@ -318,10 +339,16 @@ impl Updating<'_> {
         }
         drop(view);
         self.skip_input();
+        self.settle();
         self.session.thread.next.clear();
         apply(&graph, &mut self.session.thread, &tasks, results)?;
-        let after = self.paths();
-        let stays = |record: &Record| before.contains(&record.task) && after.contains(&record.task);
+        let after = self.planned();
+        let stays = |record: &Record| {
+            let task = record.task.strip_suffix(HANDLER).unwrap_or(&record.task);
+            before
+                .get(task)
+                .is_some_and(|input| after.get(task) == Some(input))
+        };
         let records = std::mem::take(&mut self.session.records);
         let carried = records.into_iter().filter(stays).filter_map(carried);
         self.session.records = match self.base.stands {
@@ -338,10 +365,31 @@ impl Updating<'_> {
         *step = (*step).max(-1);
     }
 
-    /// The paths of the planned tasks.
-    fn paths(&self) -> BTreeSet<Arc<str>> {
+    /// The planned tasks, by their paths: what they were dispatched with.
+    fn planned(&self) -> BTreeMap<Arc<str>, Option<Value>> {
         let tasks = plan_unlimited(&self.session.run.graph, &self.session.thread);
-        tasks.into_iter().map(|task| task.path).collect()
+        let tasks = tasks.into_iter().map(|task| match task.kind {
+            TaskKind::Start { .. } => (task.path, None),
+            TaskKind::Node { input, .. } => (task.path, input),
+        });
+        tasks.collect()
+    }
+
+    /// Adds what the open tasks have spent to the account of the run: their records end here.
+    fn settle(&mut self) {
+        let records = match self.base.stands {
+            Stands::Passed => &[],
+            Stands::Newest | Stands::NewestById => self.session.records.as_slice(),
+        };
+        let spent = records.iter().filter_map(|record| match record.kind {
+            RecordKind::Spent(spent) => Some(spent),
+            _ => None,
+        });
+        let spent = spent.fold(Spend::default(), Spend::and);
+        if !spent.is_zero() {
+            let graph = self.session.run.graph.clone();
+            keep_spent(&graph, &mut self.session.thread, spent);
+        }
     }
 }
 
