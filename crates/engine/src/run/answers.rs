@@ -2,7 +2,7 @@
 
 use crate::checkpoint::{Open, Record, RecordKind, RecordOp, asked_questions, open_questions};
 use crate::error::RunError;
-use crate::interrupt::{Answers, Resume, Slot};
+use crate::interrupt::{Answers, Interrupt, Resume, Slot};
 use crate::value::Value;
 use std::collections::BTreeMap;
 
@@ -78,15 +78,43 @@ pub(super) fn answer_anew(
         .iter()
         .filter(|(_, open, _)| keeps && !is_given(open) && holds(open))
         .map(|(_, open, value)| answer(open, 0, (*value).clone()));
+    if let Some((of_child, _)) = given.iter().find(|(open, _)| is_of_child(open)) {
+        let Interrupt { id, node, .. } = &of_child.interrupt;
+        return Err(RunError::InvalidOption {
+            message: format!(
+                "question `{id}` was asked by `{node}` in a child graph, which begins anew on a branch; go on from the \
+                 checkpoint without an answer, and answer what is asked then"
+            ),
+        });
+    }
     let given_ops = given
         .iter()
         .map(|(open, value)| answer(open, 0, value.clone()));
+    // What is asked about a call is answered only where the call is known.
+    let calls = given
+        .iter()
+        .filter_map(|(open, _)| call_asked_about(records, open));
     let matched = Matched {
-        ops: given_ops.chain(kept).collect(),
+        ops: calls.chain(given_ops).chain(kept).collect(),
         answered: given.len(),
         unknown_ids,
     };
     Ok(matched)
+}
+
+/// Whether a child graph asks by way of the task. Its namespace stands in the place of the question.
+fn is_of_child(open: &Open) -> bool {
+    open.slot.call.starts_with('/')
+}
+
+/// The record of the call that a question asks about, if it asks about one.
+fn call_asked_about(records: &[Record], open: &Open) -> Option<RecordOp> {
+    let key = open.slot.call.strip_suffix('?')?;
+    let is_it = |record: &&Record| match &record.kind {
+        RecordKind::Call(call) => record.task == open.task && *call.key == *key,
+        _ => false,
+    };
+    records.iter().find(is_it).cloned().map(RecordOp::Put)
 }
 
 /// Where a question stands among the records.

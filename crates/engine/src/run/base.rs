@@ -93,11 +93,14 @@ impl Base {
     /// state here since.
     pub(super) fn passes_breakpoints(&self) -> bool {
         self.checkpoint.as_ref().is_some_and(|checkpoint| {
-            let paused = |kind: &RecordKind| *kind == RecordKind::Paused;
-            self.is_replay()
-                || is_branch_point(checkpoint.source)
-                || checkpoint.records.iter().any(|record| paused(&record.kind))
+            self.is_replay() || is_branch_point(checkpoint.source) || self.is_paused()
         })
+    }
+
+    /// Whether a run stopped here at a breakpoint.
+    pub(super) fn is_paused(&self) -> bool {
+        let mut records = self.records().iter();
+        records.any(|record| record.kind == RecordKind::Paused)
     }
 }
 

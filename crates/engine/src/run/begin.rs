@@ -55,12 +55,12 @@ pub(super) async fn begin(
                 ..ClientCommand::default()
             };
             if !take_command(&mut session, &base, update).await? {
-                return Ok(unanswered(&session));
+                return Ok(session.unanswered());
             }
         }
         Input::Command(command) => {
             if !take_command(&mut session, &base, command).await? {
-                return Ok(unanswered(&session));
+                return Ok(session.unanswered());
             }
         }
     }
@@ -243,20 +243,36 @@ async fn note(session: &mut Session, ops: Vec<RecordOp>) -> Result<(), RunError>
     Ok(())
 }
 
-/// The outcome of an answer where nothing was asked: nothing ran.
-fn unanswered(session: &Session) -> Outcome {
-    let graph = &session.run.graph;
-    Outcome {
-        values: session.thread.values(graph, &graph.0.output),
-        exit: match session.thread.next.is_empty() {
+impl Session {
+    /// The outcome of an answer where nothing was asked: nothing ran.
+    fn unanswered(&self) -> Outcome {
+        self.nothing_ran(match self.thread.next.is_empty() {
             true => Exit::Done,
             false => Exit::Paused,
-        },
-        interrupts: Vec::new(),
-        run: session.run.run,
-        answered: 0,
-        spent: session.run.ledger.spent(),
-        to_parent: Vec::new(),
-        unknown_ids: Vec::new(),
+        })
+    }
+
+    /// The outcome of a call that was made before and stopped at a breakpoint: nothing ran this time. Listeners hear of it.
+    pub(super) fn still_paused(&self) -> Outcome {
+        announce(self);
+        self.emit_values();
+        let exit = Exit::Paused;
+        self.run
+            .emit(self.thread.step + 1, || EventKind::Ended { exit });
+        self.nothing_ran(Exit::Paused)
+    }
+
+    fn nothing_ran(&self, exit: Exit) -> Outcome {
+        let graph = &self.run.graph;
+        Outcome {
+            values: self.thread.values(graph, &graph.0.output),
+            exit,
+            interrupts: Vec::new(),
+            run: self.run.run,
+            answered: 0,
+            spent: self.run.ledger.spent(),
+            to_parent: Vec::new(),
+            unknown_ids: Vec::new(),
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::context::RunCx;
 use super::ends::{Ends, TaskEnd, end_records};
 use super::limits::StepBound;
 use super::schedule::Running;
-use super::task::TaskCx;
+use super::task::{Asked, TaskCx};
 use crate::error::RunError;
 use crate::event::{ChannelWrite, EventKind};
 use crate::step::{Done, Task, TaskKind};
@@ -247,14 +247,18 @@ impl Calls {
 fn announce(run: &RunCx, cx: &TaskCx, end: &TaskEnd) {
     match end {
         TaskEnd::Done(done) => announce_done(run, cx, done, cx.came_from_cache()),
-        TaskEnd::Asked(asked) => run.emit(cx.info.step, || EventKind::TaskInterrupted {
-            node: cx.asker().node_name().clone(),
-            task: cx.asker().path.clone(),
-            interrupts: asked.iter().map(|asked| asked.interrupt.clone()).collect(),
-        }),
-        // Said when the attempt failed.
-        TaskEnd::Failed(_) | TaskEnd::ToParent(_) => {}
+        // Questions are told once they are recorded, failures when the attempt failed.
+        TaskEnd::Asked(_) | TaskEnd::Failed(_) | TaskEnd::ToParent(_) => {}
     }
+}
+
+/// Tells what a task asks.
+pub(crate) fn announce_asked(run: &RunCx, cx: &TaskCx, asked: &[Asked]) {
+    run.emit(cx.info.step, || EventKind::TaskInterrupted {
+        node: cx.asker().node_name().clone(),
+        task: cx.asker().path.clone(),
+        interrupts: asked.iter().map(|asked| asked.interrupt.clone()).collect(),
+    });
 }
 
 /// Tells that a task finished. The start of a run is not shown as one.

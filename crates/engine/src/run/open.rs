@@ -44,14 +44,14 @@ pub(super) async fn invoke(
     }
     let checkpointer = runner.checkpointer.as_deref();
     let base = Base::load(checkpointer, &invocation.scope, options.at).await?;
-    let input = match (&base.checkpoint, input) {
+    let (input, repeated) = match (&base.checkpoint, input) {
         // The same call once more.
         (Some(checkpoint), Input::New(_))
             if options.invocation.is_some() && options.invocation == checkpoint.invocation =>
         {
-            Input::Continue
+            (Input::Continue, true)
         }
-        (_, input) => input,
+        (_, input) => (input, false),
     };
     let run = match &base.checkpoint {
         Some(checkpoint) if !matches!(input, Input::New(_)) => checkpoint.run,
@@ -64,6 +64,10 @@ pub(super) async fn invoke(
         Input::Continue => base.passes_breakpoints(),
         Input::Resume(_) | Input::Command(_) => true,
     };
+    if repeated && base.is_paused() && !base.is_replay() {
+        // It stopped at a breakpoint, and nobody said to go on.
+        return Ok(session.still_paused());
+    }
     begin(session, base, input, policy).await
 }
 

@@ -3,7 +3,7 @@
 use super::budget::{Spend, spent_records};
 use super::context::RunCx;
 use super::ends::{Ends, TaskEnd, all_done, end_records, verdict};
-use super::execute::{announce_done, run_alone, run_tasks};
+use super::execute::{announce_asked, announce_done, run_alone, run_tasks};
 use super::limits::{StepBound, keep_spent, out_of_time};
 use super::open::load_thread;
 use super::options::{Exit, Outcome};
@@ -255,7 +255,7 @@ impl Session {
 
     /// How many steps fit after the one of this number, under either limit.
     fn remaining(&self, number: i64) -> u64 {
-        let left = u64::try_from(self.stop - number).unwrap_or(0);
+        let left = u64::try_from(self.stop.saturating_sub(number)).unwrap_or(0);
         match self.max_steps {
             // The last step is the one after which nothing fits, and a node is told on it that one is left: its own.
             Some(limit) => left.min(limit.saturating_sub(self.made)),
@@ -397,6 +397,12 @@ impl Session {
             }
         }
         self.run.record(self.head, ops).await?;
+        // Nobody may hear of a question that a crash could take back.
+        for (at, end) in open.iter().zip(&ends) {
+            if let Some(TaskEnd::Asked(asked)) = end {
+                announce_asked(&self.run, &contexts[*at], asked);
+            }
+        }
         let (exit, asked) = verdict(&self.run, &ends);
         if exit == Exit::Done {
             // Nothing else of this graph counts then, and it is over.
@@ -560,7 +566,7 @@ impl Session {
         self.thread.advance(&run.graph, head, records)
     }
 
-    fn emit_values(&self) {
+    pub(crate) fn emit_values(&self) {
         let run = &self.run;
         run.emit(self.thread.step, || EventKind::Values {
             values: self.thread.values(&run.graph, &run.graph.0.output),

@@ -123,7 +123,7 @@ impl Runner {
             run: None,
             host: None,
         };
-        let session = open::session(
+        let mut session = open::session(
             self,
             &invocation,
             &base,
@@ -131,6 +131,8 @@ impl Runner {
             RunOptions::default(),
         )
         .await?;
+        // What routers do in an update is no part of the step that is open.
+        Arc::make_mut(&mut session.run).writer = None;
         let mut updating = Updating {
             checkpointer: &**checkpointer,
             scope: &invocation.scope,
@@ -153,6 +155,11 @@ impl Runner {
 fn check(graph: &Graph, steps: &[Vec<ThreadUpdate>]) -> Result<(), RunError> {
     if steps.is_empty() || steps.iter().any(Vec::is_empty) {
         return Err(refused(graph, "there is nothing to update"));
+    }
+    for update in steps.iter().flatten() {
+        if let UpdateAs::Node(name) = &update.by {
+            kind(graph, name)?;
+        }
     }
     for (number, updates) in steps.iter().enumerate() {
         let alone = updates.len() == 1;

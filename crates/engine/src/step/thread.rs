@@ -60,6 +60,12 @@ impl ThreadState {
     /// What in the checkpoint has no home in the graph.
     pub(crate) fn load(graph: &Graph, checkpoint: &Checkpoint) -> Result<Self, Vec<String>> {
         let mut homeless = Vec::new();
+        if !(-2..i64::MAX / 2).contains(&checkpoint.step) {
+            homeless.push(format!(
+                "its number is {}, which can not be",
+                checkpoint.step
+            ));
+        }
         let table = &graph.0.channels;
         let mut state = table.initial();
         for (name, value) in &checkpoint.values {

@@ -584,3 +584,214 @@ fn dispatches_that_wait_are_dropped_by_an_update_and_kept_by_a_replay() {
     block_on(scene.runner.bulk_update(&thread(), Some(sent), vec![step])).unwrap();
     assert_eq!(log(&scene.invoke(Input::Continue).unwrap()), "done [3]");
 }
+
+/// A node that pays once for every input or visit, and asks.
+fn pays(graph: &mut tine_engine::GraphBuilder, name: &str, paid: &Count) {
+    let paid = paid.clone();
+    graph.node(name, move |cx: NodeCx| {
+        let paid = paid.clone();
+        async move {
+            let work = async |_: NodeCx| Ok(Value::from(paid.up()));
+            let call = Call::new("pay", &Value::Null);
+            cx.call(&call, Effects::Effectful, work).await?;
+            cx.interrupt("well?")?;
+            Ok::<_, NodeError>(Update::new())
+        }
+    });
+}
+
+#[test]
+fn an_update_made_in_place_of_a_task_leaves_the_next_visit_its_own_calls() {
+    let paid = Count::default();
+    let mut graph = Graph::builder("loop");
+    graph.channel("log", append::<Value>());
+    pays(&mut graph, "work", &paid);
+    graph.edge(START, "work").edge("work", "work");
+    let scene = Scene::new(graph.build().unwrap());
+    scene.invoke(nothing()).unwrap();
+    scene
+        .update("work", Update::new().set("log", "by hand"))
+        .unwrap();
+    scene.invoke(Input::Continue).unwrap();
+    assert_eq!(paid.get(), 2);
+}
+
+#[test]
+fn a_dispatch_with_another_input_makes_its_own_calls_after_an_update() {
+    let paid = Count::default();
+    let mut graph = Graph::builder("fan");
+    graph.channel("log", append::<Value>());
+    graph.node("fan", |_: NodeCx| async {
+        Ok::<_, NodeError>(Command::goto(Target::dispatch("w", "A")))
+    });
+    pays(&mut graph, "w", &paid);
+    graph.edge(START, "fan");
+    let scene = Scene::new(graph.build().unwrap());
+    scene.invoke(nothing()).unwrap();
+    for (input, expected) in [("B", 2), ("B", 2), ("C", 3)] {
+        let command = Command::goto(Target::dispatch("w", input));
+        scene.update("fan", command).unwrap();
+        scene.invoke(Input::Continue).unwrap();
+        assert_eq!(paid.get(), expected, "dispatch of {input}");
+    }
+}
+
+#[test]
+fn going_on_from_an_update_by_its_id_repeats_no_effect() {
+    let paying = paying();
+    let scene = &paying.scene;
+    scene.invoke(input(json!({"what": "rent"}))).unwrap();
+    let updated = scene.update(START, Update::new()).unwrap();
+    scene.at(updated, Input::Continue).unwrap();
+    assert_eq!(paying.paid(), 1);
+    assert_eq!(scene.history()[0].source, Source::Update);
+}
+
+#[test]
+fn what_is_said_about_a_torn_call_holds_at_the_old_checkpoint_too() {
+    let sent = Count::default();
+    let count = sent.clone();
+    let mut graph = Graph::builder("torn");
+    graph.channel("log", append::<Value>());
+    graph.node("send", move |cx: NodeCx| {
+        let count = count.clone();
+        async move {
+            let work = async |_: NodeCx| {
+                if count.up() == 1 {
+                    crate::scene::pause().await;
+                }
+                Ok(Value::from("sent"))
+            };
+            let call = Call::new("send", &Value::Null);
+            let sent = cx.call(&call, Effects::Effectful, work).await?;
+            Ok::<_, NodeError>(Update::new().set("log", vec![sent]))
+        }
+    });
+    graph.edge(START, "send");
+    let scene = Scene::new(graph.build().unwrap());
+    let run = scene.run(nothing(), RunOptions::default());
+    assert!(crate::scene::poll_until(run, 100, || sent.get() == 1).is_none());
+    let asked = scene.invoke(Input::Continue).unwrap().interrupts[0].id;
+    let at = scene.state().id;
+    for (said, expected) in [("skip", 1), ("skip", 1), ("retry", 2)] {
+        let outcome = scene.at(at, Resume::by_id([(asked, said)])).unwrap();
+        assert_eq!(outcome.exit.name(), "done", "{said}");
+        assert_eq!(sent.get(), expected, "{said}");
+    }
+}
+
+#[test]
+fn a_repeated_call_passes_no_breakpoint() {
+    let paid = Count::default();
+    let mut graph = Graph::builder("gated");
+    graph.channel("log", append::<Value>());
+    pays(&mut graph, "pay", &paid);
+    graph.edge(START, "pay");
+    graph.interrupt_before(tine_engine::Breakpoints::at(["pay"]));
+    let scene = Scene::new(graph.build().unwrap());
+    let call = || RunOptions {
+        invocation: Some(Id(9)),
+        ..RunOptions::default()
+    };
+    for _ in 0..3 {
+        let outcome = block_on(scene.run(nothing(), call())).unwrap();
+        assert_eq!((outcome.exit.name(), paid.get()), ("paused", 0));
+    }
+    scene.invoke(Input::Continue).unwrap();
+    assert_eq!(paid.get(), 1);
+}
+
+#[test]
+fn two_updates_as_one_node_make_two_messages() {
+    let mut graph = Graph::builder("chat");
+    graph.channel("messages", tine_engine::channel::messages());
+    graph.node("say", |_: NodeCx| async { Ok::<_, NodeError>(()) });
+    graph.edge(START, "say");
+    let scene = Scene::new(graph.build().unwrap());
+    let say = |text: &str| {
+        let message = Value::from_json(json!({"type": "human", "content": text}));
+        ThreadUpdate::new("say", Update::new().set("messages", message))
+    };
+    let step = vec![say("one"), say("two")];
+    block_on(scene.runner.bulk_update(&thread(), None, vec![step])).unwrap();
+    let messages = &scene.state().values["messages"];
+    assert_eq!(
+        messages.as_list().map(tine_engine::value::List::len),
+        Some(2)
+    );
+}
+
+#[test]
+fn a_copy_knows_who_ran_last() {
+    let mut graph = Graph::builder("chain");
+    graph.channel("log", append::<Value>());
+    for name in ["a", "b", "c"] {
+        graph.node(name, |_: NodeCx| async { Ok::<_, NodeError>(()) });
+    }
+    graph.edge(START, "a").edge("a", "b").edge("b", "c");
+    graph.interrupt_before(tine_engine::Breakpoints::at(["c"]));
+    let scene = Scene::new(graph.build().unwrap());
+    scene.invoke(nothing()).unwrap();
+    scene.update(UpdateAs::Copy, ()).unwrap();
+    scene.update(UpdateAs::LastRan, Update::new()).unwrap();
+    assert_eq!(&*scene.state().next[0].node, "c");
+}
+
+#[test]
+fn an_answer_to_a_child_at_an_old_checkpoint_is_refused_with_the_way_out() {
+    let mut child = Graph::builder("child");
+    child.channel("log", append::<Value>());
+    child.node("ask", |cx: NodeCx| async move {
+        let said = vec![cx.interrupt("sure?")?];
+        Ok::<_, NodeError>(Update::new().set("log", said))
+    });
+    child.edge(START, "ask");
+    let mut graph = Graph::builder("host");
+    graph.channel("log", append::<Value>());
+    let child = tine_engine::run::Subgraph::new(child.build().unwrap());
+    graph.node("sub", child);
+    graph.edge(START, "sub");
+    let scene = Scene::new(graph.build().unwrap());
+    let id = scene.invoke(nothing()).unwrap().interrupts[0].id;
+    let at = scene.state().id;
+    scene.invoke(answer("yes")).unwrap();
+    let before = scene.tree();
+    let refused = scene.at(at, Resume::by_id([(id, "no")])).unwrap_err();
+    assert_eq!(
+        refused.to_string().replace(&id.to_string(), "ID"),
+        "question `ID` was asked by `sub/ask` in a child graph, which begins anew on a branch; go on from the \
+         checkpoint without an answer, and answer what is asked then"
+    );
+    assert_eq!(scene.tree(), before);
+}
+
+#[test]
+fn an_update_that_is_refused_leaves_no_trace_of_what_its_routers_did() {
+    let made = Count::default();
+    let count = made.clone();
+    let mut graph = Graph::builder("routed");
+    graph.channel("log", append::<Value>());
+    graph.node("a", |_: NodeCx| async { Ok::<_, NodeError>(()) });
+    graph.branch("a", move |cx: NodeCx| {
+        let count = count.clone();
+        async move {
+            let work = async |_: NodeCx| Ok(Value::from(count.up()));
+            let call = Call::new("look", &Value::Null);
+            cx.call(&call, Effects::Effectful, work).await?;
+            Ok::<_, NodeError>(Target::End)
+        }
+    });
+    graph.edge(START, "a");
+    let scene = Scene::new(graph.build().unwrap());
+    // On a new thread there is no checkpoint at which a router could record.
+    scene.update("a", Update::new()).unwrap();
+    assert_eq!(made.get(), 1);
+    let steps = vec![
+        vec![ThreadUpdate::new("a", Update::new())],
+        vec![ThreadUpdate::new("ghost", Update::new())],
+    ];
+    let refused = block_on(scene.runner.bulk_update(&thread(), None, steps));
+    assert_eq!(refused.unwrap_err().code(), "unknown_node");
+    // Its nodes are looked up before any router is asked.
+    assert_eq!(made.get(), 1);
+}

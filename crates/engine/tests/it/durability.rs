@@ -3,6 +3,7 @@
 use crate::scene::{Count, Scene, answer, block_on, input, nothing, pause, poll_some, poll_until};
 use crate::store::Unsteady;
 use serde_json::json;
+use std::future::Future as _;
 use std::sync::Arc;
 use tine_engine::channel::{add, append, last};
 use tine_engine::run::{Call, ChildMemory, Durability, Effects};
@@ -320,5 +321,86 @@ fn a_replay_in_every_mode_leaves_the_old_branch_as_it_was() {
         assert_eq!(outcome.values["log"].to_string(), "[1,3,4]", "{mode:?}");
         let after = scene.history();
         assert_eq!(after[after.len() - before.len()..], before[..], "{mode:?}");
+    }
+}
+
+#[test]
+fn an_effect_in_a_child_is_made_once_whatever_the_mode_and_the_crash() {
+    for mode in MODES {
+        let paid = Count::default();
+        let mut graph = Graph::builder("host");
+        graph.channel("log", append::<Value>());
+        for name in ["first", "before"] {
+            graph.node(name, |_: NodeCx| async { Ok::<_, NodeError>(()) });
+        }
+        graph.node("host", tine_engine::run::Subgraph::new(paying(&paid)));
+        graph.edge(START, "first").edge("first", "before");
+        graph.edge("before", "host");
+        let scene = Scene::new(graph.build().unwrap());
+        let some = RunOptions {
+            max_steps: Some(1),
+            ..in_mode(mode)
+        };
+        block_on(scene.run(nothing(), some)).unwrap();
+        let crashed = scene.run(Input::Continue, in_mode(mode));
+        assert!(
+            poll_until(crashed, 400, || paid.get() == 1).is_none(),
+            "{mode:?}"
+        );
+        let outcome = run(&scene, Input::Continue, mode).unwrap();
+        assert_eq!((outcome.exit.name(), paid.get()), ("done", 1), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_question_is_told_when_it_is_stored() {
+    for mode in MODES {
+        let store = Arc::new(tine_engine::MemoryCheckpointer::new());
+        let mut graph = Graph::builder("asking");
+        graph.channel("log", append::<Value>());
+        graph.node("ask", |cx: NodeCx| async move {
+            let said = cx.interrupt("well?")?;
+            Ok::<_, NodeError>(Update::new().set("log", vec![said]))
+        });
+        graph.edge(START, "ask");
+        let runner =
+            tine_engine::Runner::new(graph.build().unwrap(), tine_engine::SimWorld::new(1))
+                .with_checkpointer(store.clone());
+        let stored = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let (seen, memory) = (stored.clone(), store);
+        let listener = move |event: &tine_engine::Event| {
+            if matches!(event.kind, tine_engine::EventKind::TaskInterrupted { .. }) {
+                use tine_engine::Checkpointer as _;
+                let scope = tine_engine::checkpoint::Scope::root(crate::scene::thread());
+                let load = std::pin::pin!(memory.load(&scope, None));
+                let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+                let std::task::Poll::Ready(loaded) = load.poll(&mut cx) else {
+                    return;
+                };
+                let head = loaded.unwrap();
+                seen.lock()
+                    .unwrap()
+                    .push(head.map_or(0, |head| head.open_questions().len()));
+            }
+        };
+        let options = RunOptions {
+            listener: Some(Arc::new(listener)),
+            ..in_mode(mode)
+        };
+        block_on(runner.invoke(&crate::scene::thread(), nothing(), options)).unwrap();
+        assert_eq!(*stored.lock().unwrap(), [1], "{mode:?}");
+    }
+}
+
+#[test]
+fn limits_beyond_all_numbers_are_no_limits() {
+    for limit in [u64::MAX, i64::MAX as u64, i64::MAX as u64 - 1] {
+        let scene = Scene::new(chain(2));
+        let options = RunOptions {
+            step_limit: limit,
+            ..RunOptions::default()
+        };
+        let outcome = block_on(scene.run(nothing(), options)).unwrap();
+        assert_eq!(outcome.exit.name(), "done");
     }
 }

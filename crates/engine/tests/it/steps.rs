@@ -226,8 +226,8 @@ fn a_question_stops_its_step_and_the_answer_finishes_it() {
       next   ask beside
     step 1
       ran    ask beside
-      asked  ask: "who?"
       wrote  beside: x <- "beside"
+      asked  ask: "who?"
     interrupted
     {"n":0,"x":["beside"]}
     step 1
