@@ -163,6 +163,7 @@ pub enum Target {
 
 impl Target {
     /// A dispatch of `input` to `node`.
+    #[doc(alias = "Send")]
     pub fn dispatch(node: impl Into<Arc<str>>, input: impl Into<Value>) -> Self {
         Self::Dispatch(Dispatch {
             node: node.into(),
@@ -198,6 +199,7 @@ impl From<Arc<str>> for Target {
 }
 
 /// A node together with the input it is to get instead of the state (LangGraph: `Send`).
+#[doc(alias = "Send")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dispatch {
     /// The node to run.
@@ -214,6 +216,7 @@ pub enum GraphScope {
     #[default]
     Here,
     /// The graph that contains this one.
+    #[doc(alias = "PARENT")]
     Parent,
 }
 

@@ -90,6 +90,7 @@ impl Runner {
     /// # Errors
     /// If the invocation is refused before anything ran: an option that makes no sense, an unknown input or id, a
     /// thread that is held. What goes wrong later is the outcome's [`Exit::Failed`].
+    #[doc(alias("ainvoke", "stream"))]
     pub async fn invoke(
         &self,
         thread: &ThreadKey,

@@ -81,6 +81,7 @@ impl Runner {
     ///
     /// # Errors
     /// As [`Runner::bulk_update`].
+    #[doc(alias = "update_state")]
     pub async fn update(
         &self,
         thread: &ThreadKey,
@@ -100,6 +101,7 @@ impl Runner {
     /// # Errors
     /// If there is nothing to do, no such node or checkpoint, the writes do not fit, a router fails, an update does not
     /// say as which node it is made and several are possible, or the thread is held.
+    #[doc(alias("bulk_update_state", "update_state"))]
     pub async fn bulk_update(
         &self,
         thread: &ThreadKey,
