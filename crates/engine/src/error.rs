@@ -29,14 +29,31 @@ pub enum ErrorClass {
     StepLimit,
     /// The run was cancelled.
     Canceled,
-    /// Everything else.
+    /// Everything else; what `?` makes of an error.
     Internal,
 }
 
 /// Why a node or a router did not finish.
 ///
-/// Make one with [`NodeError::new`], or let `?` turn any [`std::error::Error`] into one. An interrupt travels as one
-/// too: a node that catches errors must hand on those for which [`NodeError::is_interrupt`] is true.
+/// Make one with [`NodeError::new`], or let `?` turn any [`std::error::Error`] into one, of the class
+/// [`Internal`](ErrorClass::Internal). A `String`, a `Box<dyn Error>` and an `anyhow::Error` are no such errors, so `?`
+/// does not take them:
+///
+/// ```
+/// use tine_engine::{ErrorClass, NodeError};
+///
+/// fn fetch() -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+///     Err("no network".into())
+/// }
+///
+/// fn node() -> Result<String, NodeError> {
+///     fetch().map_err(|error| NodeError::new(ErrorClass::Transport, error.to_string()))
+/// }
+/// assert_eq!(node().unwrap_err().to_string(), "no network");
+/// ```
+///
+/// An interrupt travels as one too: a node that catches errors must hand on those for which
+/// [`NodeError::is_interrupt`] is true.
 pub struct NodeError(Box<NodeErrorKind>);
 
 pub(crate) enum NodeErrorKind {

@@ -233,7 +233,7 @@ pub struct Outcome {
     pub interrupts: Vec<Interrupt>,
     /// The run.
     pub run: Id,
-    /// How many questions were answered by the input.
+    /// How many questions were answered by the input; 0 also if it was an answer and nothing was asked.
     pub answered: usize,
     /// What the run has spent so far, over all its invocations; of a child graph, what the run of the root graph has.
     #[serde(skip_serializing_if = "Spend::is_zero")]
