@@ -234,8 +234,8 @@ pub enum RunError {
         /// How long the step may take.
         millis: u64,
     },
-    /// A node or a router went to a node that does not exist.
-    #[error("node `{}` goes to `{target}`, and graph `{}` has no such node", location.node, location.graph)]
+    /// A node, a router or a client's command went to a node that does not exist, or an update was to be made as one.
+    #[error("{}", unknown_node(location, target))]
     UnknownNode {
         /// Where.
         location: Location,
@@ -494,6 +494,15 @@ impl RunError {
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+fn unknown_node(location: &Location, target: &str) -> String {
+    let Location { graph, node } = location;
+    if node.is_empty() {
+        format!("graph `{graph}` has no node `{target}`")
+    } else {
+        format!("node `{node}` goes to `{target}`, and graph `{graph}` has no such node")
     }
 }
 

@@ -15,7 +15,7 @@ use crate::checkpoint::{
     Advance, CallState, Checkpointer, Record, RecordKind, Scope, Source, ThreadKey,
 };
 use crate::command::{END, Output, START};
-use crate::error::{Location, RunError};
+use crate::error::RunError;
 use crate::graph::Graph;
 use crate::step::{Done, Task, TaskKind, apply, plan_unlimited};
 use crate::world::Id;
@@ -366,11 +366,7 @@ fn kind(graph: &Graph, name: &Arc<str>) -> Result<TaskKind, RunError> {
         });
     }
     let node = graph.find(name).ok_or_else(|| RunError::UnknownNode {
-        location: Location {
-            graph: graph.name().clone(),
-            // Nobody else went there.
-            node: "update".into(),
-        },
+        location: nowhere(graph),
         target: name.clone(),
     })?;
     Ok(TaskKind::Node { node, input: None })
