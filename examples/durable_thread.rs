@@ -32,7 +32,7 @@ fn graph() -> Result<Graph, Box<dyn std::error::Error>> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
-    let file = args.next().ok_or("which file are the threads in?")?;
+    let file = args.next().ok_or("usage: durable_thread FILE [ANSWER]")?;
     let input: Input = match args.next() {
         Some(answer) => Resume::value(answer).into(),
         None => Update::new().into(),

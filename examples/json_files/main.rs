@@ -15,9 +15,7 @@ use tine::engine::node::from_fn;
 use tine::engine::{Checkpointer, Graph, Resume, RunOptions, START, ThreadKey, TokioWorld, Update};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = std::env::args()
-        .nth(1)
-        .ok_or("give a folder for the threads")?;
+    let folder = std::env::args().nth(1).ok_or("usage: json_files FOLDER")?;
     let threads = Arc::new(JsonFiles::new(folder)?);
 
     let mut graph = Graph::builder("order");

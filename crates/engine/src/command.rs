@@ -55,6 +55,20 @@ impl ChannelRef {
 }
 
 /// Writes to channels, in order: by typed handles with [`write`](Self::write), by name with the others.
+///
+/// Only [`write`](Self::write) knows the channel's Rust type. A value written by name, or given as input, is looked at by
+/// the reducer and the channel's [`Check`](crate::Check) alone: if it is of another type, the node that reads it fails.
+///
+/// ```
+/// use tine_engine::{Update, to_value};
+///
+/// # fn main() -> Result<(), tine_engine::value::ValueError> {
+/// // By name, numbers, texts and lists of them go as they are; a type of one's own becomes a value first.
+/// let update = Update::new().set("tries", 3).set("spot", to_value(&(1, "left"))?);
+/// # assert_eq!(update.iter().count(), 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Update {
     // Most updates write one channel.
@@ -70,7 +84,8 @@ impl Update {
         Self::default()
     }
 
-    /// Writes a typed value. What cannot be a JSON value fails the task when it returns the update.
+    /// Writes a typed value, to an `append` channel a list. What cannot be a JSON value fails the task when it returns the
+    /// update.
     #[must_use]
     pub fn write<T: Serialize + 'static>(mut self, channel: &Channel<T>, value: T) -> Self {
         match to_value(&value) {
@@ -165,7 +180,9 @@ pub enum Target {
 }
 
 impl Target {
-    /// A dispatch of `input` to `node`.
+    /// A dispatch of `input` to `node`. A type of one's own goes with [`to_value`], and comes out of
+    /// [`NodeCx::dispatched`](crate::NodeCx::dispatched) with [`from_value`](crate::from_value).
+    #[doc(alias = "Send")]
     pub fn dispatch(node: impl Into<Arc<str>>, input: impl Into<Value>) -> Self {
         Self::Dispatch(Dispatch {
             node: node.into(),
@@ -201,6 +218,7 @@ impl From<Arc<str>> for Target {
 }
 
 /// A node together with the input it is to get instead of the state (LangGraph: `Send`).
+#[doc(alias = "Send")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dispatch {
     /// The node to run.
@@ -217,6 +235,7 @@ pub enum GraphScope {
     #[default]
     Here,
     /// The graph that contains this one.
+    #[doc(alias = "PARENT")]
     Parent,
 }
 
@@ -243,7 +262,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command that goes to one target.
+    /// A command that goes to one target. Several are added with [`and_goto`](Self::and_goto), or set as the field `goto`.
     pub fn goto(target: impl Into<Target>) -> Self {
         Self {
             goto: vec![target.into()],

@@ -86,6 +86,7 @@ impl NodeCx {
     }
 
     /// What the task was dispatched with; `None` if its node was reached by an edge.
+    #[doc(alias = "Send")]
     #[must_use]
     pub fn dispatched(&self) -> Option<&Value> {
         self.task.input.as_ref()
@@ -270,6 +271,7 @@ impl NodeCx {
     }
 
     /// Tells listeners something, unless the attempt is over. Costs nothing if there are none.
+    #[doc(alias = "get_stream_writer")]
     pub fn emit(&self, kind: &str, data: impl FnOnce() -> Value) {
         let run = self.run_cx();
         self.heartbeat();

@@ -29,14 +29,31 @@ pub enum ErrorClass {
     StepLimit,
     /// The run was cancelled.
     Canceled,
-    /// Everything else.
+    /// Everything else; what `?` makes of an error.
     Internal,
 }
 
 /// Why a node or a router did not finish.
 ///
-/// Make one with [`NodeError::new`], or let `?` turn any [`std::error::Error`] into one. An interrupt travels as one
-/// too: a node that catches errors must hand on those for which [`NodeError::is_interrupt`] is true.
+/// Make one with [`NodeError::new`], or let `?` turn any [`std::error::Error`] into one, of the class
+/// [`Internal`](ErrorClass::Internal). A `String`, a `Box<dyn Error>` and an `anyhow::Error` are no such errors, so `?`
+/// does not take them:
+///
+/// ```
+/// use tine_engine::{ErrorClass, NodeError};
+///
+/// fn fetch() -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+///     Err("no network".into())
+/// }
+///
+/// fn node() -> Result<String, NodeError> {
+///     fetch().map_err(|error| NodeError::new(ErrorClass::Transport, error.to_string()))
+/// }
+/// assert_eq!(node().unwrap_err().to_string(), "no network");
+/// ```
+///
+/// An interrupt travels as one too: a node that catches errors must hand on those for which
+/// [`NodeError::is_interrupt`] is true.
 pub struct NodeError(Box<NodeErrorKind>);
 
 pub(crate) enum NodeErrorKind {
@@ -217,8 +234,8 @@ pub enum RunError {
         /// How long the step may take.
         millis: u64,
     },
-    /// A node or a router went to a node that does not exist.
-    #[error("node `{}` goes to `{target}`, and graph `{}` has no such node", location.node, location.graph)]
+    /// A node, a router or a client's command went to a node that does not exist, or an update was to be made as one.
+    #[error("{}", unknown_node(location, target))]
     UnknownNode {
         /// Where.
         location: Location,
@@ -477,6 +494,15 @@ impl RunError {
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+fn unknown_node(location: &Location, target: &str) -> String {
+    let Location { graph, node } = location;
+    if node.is_empty() {
+        format!("graph `{graph}` has no node `{target}`")
+    } else {
+        format!("node `{node}` goes to `{target}`, and graph `{graph}` has no such node")
     }
 }
 

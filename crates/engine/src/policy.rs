@@ -5,9 +5,28 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// When a failed node is tried again.
+///
+/// The default tries nothing again: say `max_attempts`. It is for errors of transport, too many requests and timeouts,
+/// where trying again helps; an error that `?` turned into a [`NodeError`](crate::NodeError) has the class
+/// [`Internal`](ErrorClass::Internal), which is not among them. Give it its class, or name the class here:
+///
+/// ```
+/// use tine_engine::node::from_fn;
+/// use tine_engine::{ErrorClass, Graph, NodeError, RetryPolicy};
+///
+/// # fn fetch() -> Result<(), std::io::Error> { Ok(()) }
+/// let mut graph = Graph::builder("news");
+/// let lost = |error: std::io::Error| NodeError::new(ErrorClass::Transport, error.to_string());
+/// graph
+///     .node("fetch", from_fn(move |_| fetch().map_err(lost)))
+///     .retry(RetryPolicy { max_attempts: 3, ..RetryPolicy::default() });
+///
+/// let any = RetryPolicy { max_attempts: 3, on: vec![ErrorClass::Internal], ..RetryPolicy::default() };
+/// graph.node("parse", from_fn(|_| Ok("7".parse::<i64>().map(drop)?))).retry(any);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryPolicy {
-    /// How many attempts in all; 1 means none is repeated.
+    /// How many attempts in all; 1, the default, means none is repeated.
     pub max_attempts: u32,
     /// How long to wait before the second attempt.
     pub initial: Duration,

@@ -47,6 +47,11 @@ impl ChannelTable {
         (ix as usize) < self.declared
     }
 
+    /// The names of the declared channels, in their order.
+    pub(crate) fn declared(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.names.iter().take(self.declared)
+    }
+
     /// The place of a channel; quick if the reference was made by the graph's own builder.
     pub(crate) fn resolve(&self, channel: &ChannelRef) -> Option<ChannelIx> {
         match self.names.get(channel.hint as usize) {

@@ -245,6 +245,7 @@ impl From<ChannelSpec> for Definition<Value> {
 }
 
 /// One write a step replaces the value; two are a conflict.
+#[doc(alias = "LastValue")]
 #[must_use]
 pub fn last<T>() -> Definition<T> {
     Definition::of(Last)
@@ -305,6 +306,7 @@ pub fn min<T>() -> Definition<T> {
 }
 
 /// Keeps a conversation, by message id.
+#[doc(alias("add_messages", "MessagesState"))]
 #[must_use]
 pub fn messages() -> Definition<Vec<crate::message::Message>> {
     Definition::of(Messages)
@@ -317,6 +319,7 @@ pub fn promoted() -> Definition<Value> {
 }
 
 /// A channel with a reducer of the user's own.
+#[doc(alias = "BinaryOperatorAggregate")]
 #[must_use]
 pub fn custom<T>(reducer: impl Reducer) -> Definition<T> {
     Definition::of(reducer)

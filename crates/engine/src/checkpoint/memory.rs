@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Keeps threads in memory, for tests and for runs that need not outlive the process.
 ///
 /// Nothing is serialised; values are shared with the runs that made them.
+#[doc(alias("InMemorySaver", "MemorySaver"))]
 #[derive(Clone, Debug, Default)]
 pub struct MemoryCheckpointer {
     threads: Arc<DashMap<ThreadKey, Arc<Thread>>>,

@@ -31,6 +31,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Names a thread: one conversation or job of one tenant.
+#[doc(alias = "thread_id")]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ThreadKey {
     /// Whose thread it is.

@@ -36,6 +36,7 @@ use std::sync::Arc;
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "StateGraph")]
 pub struct GraphBuilder {
     pub(super) name: Arc<str>,
     pub(super) channels: Vec<(Arc<str>, ChannelSpec)>,
@@ -113,6 +114,7 @@ impl GraphBuilder {
     }
 
     /// Adds a node.
+    #[doc(alias = "add_node")]
     pub fn node(&mut self, name: impl Into<Arc<str>>, node: impl Node) -> NodeOptions<'_> {
         let place = self.nodes.len();
         self.nodes.push(NodeDraft::new(name.into(), node));
@@ -122,6 +124,7 @@ impl GraphBuilder {
     }
 
     /// Adds an edge that always fires, whatever commands say.
+    #[doc(alias = "add_edge")]
     pub fn edge(&mut self, from: impl Into<Arc<str>>, to: impl Into<Arc<str>>) -> &mut Self {
         self.edges.push((from.into(), to.into(), false));
         self
@@ -138,6 +141,7 @@ impl GraphBuilder {
     }
 
     /// Runs `to` once all of `from` have run since it last did, in the same step or not.
+    #[doc(alias = "add_edge")]
     pub fn join<N: Into<Arc<str>>>(
         &mut self,
         from: impl IntoIterator<Item = N>,
@@ -169,6 +173,7 @@ impl GraphBuilder {
     }
 
     /// Lets a router choose where to go after `from`, beside its edges.
+    #[doc(alias = "add_conditional_edges")]
     pub fn branch(&mut self, from: impl Into<Arc<str>>, router: impl Router) -> BranchOptions<'_> {
         self.add_branch(from.into(), Arc::new(router), false)
     }
@@ -229,6 +234,7 @@ impl GraphBuilder {
     ///
     /// # Errors
     /// All problems at once.
+    #[doc(alias = "compile")]
     pub fn build(self) -> Result<Graph, BuildError> {
         Freezer::new(self).freeze()
     }
@@ -251,6 +257,7 @@ pub struct BranchOptions<'a> {
 
 impl BranchOptions<'_> {
     /// Says what the router's answers stand for. Any other answer is then an error.
+    #[doc(alias = "path_map")]
     pub fn labels<L: Into<Arc<str>>, T: Into<Target>>(
         self,
         labels: impl IntoIterator<Item = (L, T)>,

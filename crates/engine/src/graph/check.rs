@@ -56,23 +56,30 @@ pub enum Problem {
         name: Arc<str>,
     },
     /// A node that is not there.
-    #[error("{place} names `{node}`, and there is no such node")]
+    #[error("{place} names `{node}`, and there is no such node{}", meant(nearest.as_deref()))]
     UnknownNode {
         /// Who names it.
         place: String,
         /// The name.
         node: Arc<str>,
+        /// The node of a similar name, if there is one.
+        nearest: Option<Arc<str>>,
     },
     /// A channel that is not there.
-    #[error("{place} names the channel `{channel}`, and there is no such channel")]
+    #[error(
+        "{place} names the channel `{channel}`, and there is no such channel{}",
+        meant(nearest.as_deref())
+    )]
     UnknownChannel {
         /// Who names it.
         place: String,
         /// The name.
         channel: Arc<str>,
+        /// The channel of a similar name, if there is one.
+        nearest: Option<Arc<str>>,
     },
     /// Nothing says where to begin.
-    #[error("nothing leads from START to a node")]
+    #[error("nothing leads from START to a node; add an edge from START to the node that begins")]
     NoStart,
     /// A way out of the end.
     #[error("{place} begins at END, which nothing leaves")]
@@ -102,6 +109,10 @@ pub enum Problem {
         /// The node that waits.
         target: Arc<str>,
     },
+}
+
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
 }
 
 /// Something legal but odd.

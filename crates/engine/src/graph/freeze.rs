@@ -10,6 +10,7 @@ use super::{
 use crate::channel::{ChannelSpec, Keep, Last, Merge};
 use crate::command::{END, START, Target};
 use crate::state::{ChannelIx, ChannelTable};
+use crate::text::nearest;
 use petgraph::graph::NodeIndex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -353,10 +354,14 @@ impl Freezer {
         for name in names {
             match table.find(name) {
                 Some(ix) => found.push(ix),
-                None => self.problems.push(Problem::UnknownChannel {
-                    place: place.into(),
-                    channel: name.clone(),
-                }),
+                None => {
+                    let known = table.declared().map(|known| &**known);
+                    self.problems.push(Problem::UnknownChannel {
+                        place: place.into(),
+                        channel: name.clone(),
+                        nearest: nearest(name, known).map(Into::into),
+                    });
+                }
             }
         }
         found
@@ -367,9 +372,11 @@ impl Freezer {
         match self.names.binary_search(name) {
             Ok(ix) => Some(ix as NodeIx),
             Err(_) => {
+                let known = self.names.iter().map(|known| &**known);
                 self.problems.push(Problem::UnknownNode {
                     place: place.into(),
                     node: name.clone(),
+                    nearest: nearest(name, known).map(Into::into),
                 });
                 None
             }

@@ -84,10 +84,7 @@ fn resolve(
 fn refused(graph: &Graph, error: &NodeError) -> RunError {
     match error.kind() {
         NodeErrorKind::UnknownNode { target } => RunError::UnknownNode {
-            location: Location {
-                node: "command".into(),
-                ..nowhere(graph)
-            },
+            location: nowhere(graph),
             target: target.clone(),
         },
         _ => RunError::InvalidUpdate {

@@ -14,6 +14,7 @@ use serde::Serialize;
 use std::sync::Arc;
 
 /// The state of a thread at a checkpoint.
+#[doc(alias = "StateSnapshot")]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Snapshot {
     /// The checkpoint.
@@ -109,6 +110,7 @@ impl Runner {
     ///
     /// # Errors
     /// Without a checkpointer, or if the stored thread can not be read or does not fit the graph.
+    #[doc(alias = "get_state")]
     pub async fn state(&self, thread: &ThreadKey) -> Result<Option<Snapshot>, RunError> {
         self.read(&Scope::root(thread.clone()), false).await
     }
@@ -168,6 +170,7 @@ impl Runner {
     ///
     /// # Errors
     /// As [`Runner::state`]; and if the thread has no such checkpoint.
+    #[doc(alias = "get_state")]
     pub async fn state_at(&self, thread: &ThreadKey, id: Id) -> Result<Snapshot, RunError> {
         let checkpointer = self.stored("reading a thread")?;
         let scope = Scope::root(thread.clone());
@@ -185,6 +188,7 @@ impl Runner {
     ///
     /// # Errors
     /// As [`Runner::state`]; and if the query begins before a checkpoint that the thread does not have.
+    #[doc(alias = "get_state_history")]
     pub async fn history(
         &self,
         thread: &ThreadKey,

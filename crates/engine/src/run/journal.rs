@@ -62,6 +62,7 @@ impl NodeCx {
     ///
     /// # Errors
     /// Those of `work`; a key that was used before; a journal that could not be written.
+    #[doc(alias = "task")]
     pub async fn call<F, R>(
         &self,
         call: &Call,

@@ -87,9 +87,13 @@ impl Runner {
 
     /// Runs the graph on a thread until it is done, asks, or stops.
     ///
+    /// That it gives an outcome does not mean that the graph is done: [`Outcome::exit`] says how it ended, and a node that
+    /// failed is [`Exit::Failed`] there.
+    ///
     /// # Errors
     /// If the invocation is refused before anything ran: an option that makes no sense, an unknown input or id, a
     /// thread that is held. What goes wrong later is the outcome's [`Exit::Failed`].
+    #[doc(alias("ainvoke", "stream"))]
     pub async fn invoke(
         &self,
         thread: &ThreadKey,

@@ -79,6 +79,7 @@ pub enum Durability {
 #[derive(Clone)]
 pub struct RunOptions {
     /// How many steps this invocation may make. A chain of n nodes needs n + 1, for the end is found in one more.
+    #[doc(alias = "recursion_limit")]
     pub step_limit: u64,
     /// How many steps may run, counted as people count: a graph that ends after this many steps ends well.
     pub max_steps: Option<u64>,
@@ -91,6 +92,7 @@ pub struct RunOptions {
     /// What to do with unknown input keys.
     pub input_policy: InputPolicy,
     /// Hears the events.
+    #[doc(alias = "stream")]
     pub listener: Option<Arc<dyn Listener>>,
     /// Cancels the run.
     pub cancel: CancellationToken,
@@ -100,6 +102,7 @@ pub struct RunOptions {
     /// begins with a checkpoint of source [`Fork`](crate::checkpoint::Source::Fork). An answer or a command at a
     /// checkpoint that the thread has moved past makes such a branch too, and so does new input, without the fork.
     /// Nothing that was stored is changed; the newest branch is what the thread goes on with.
+    #[doc(alias = "checkpoint_id")]
     pub at: Option<Id>,
     /// The client's id of this invocation, kept by the checkpoints that it makes (LangGraph: `run_id`).
     ///
@@ -168,6 +171,7 @@ pub enum Exit {
     /// A static breakpoint was met.
     Paused,
     /// A limit on steps or visits was met; the thread can go on.
+    #[doc(alias = "GraphRecursionError")]
     StepLimit {
         /// Which limit.
         error: RunError,
@@ -229,7 +233,7 @@ pub struct Outcome {
     pub interrupts: Vec<Interrupt>,
     /// The run.
     pub run: Id,
-    /// How many questions were answered by the input.
+    /// How many questions were answered by the input; 0 also if it was an answer and nothing was asked.
     pub answered: usize,
     /// What the run has spent so far, over all its invocations; of a child graph, what the run of the root graph has.
     #[serde(skip_serializing_if = "Spend::is_zero")]

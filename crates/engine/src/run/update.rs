@@ -18,7 +18,7 @@ use crate::checkpoint::{
     by_edges,
 };
 use crate::command::{END, Output, START};
-use crate::error::{Location, RunError};
+use crate::error::RunError;
 use crate::graph::Graph;
 use crate::step::{Done, Results, Task, TaskKind, apply, plan_unlimited};
 use crate::value::Value;
@@ -85,6 +85,7 @@ impl Runner {
     ///
     /// # Errors
     /// As [`Runner::bulk_update`].
+    #[doc(alias = "update_state")]
     pub async fn update(
         &self,
         thread: &ThreadKey,
@@ -104,6 +105,7 @@ impl Runner {
     /// # Errors
     /// If there is nothing to do, no such node or checkpoint, the writes do not fit, a router fails, an update does not
     /// say as which node it is made and several are possible, or the thread is held.
+    #[doc(alias("bulk_update_state", "update_state"))]
     pub async fn bulk_update(
         &self,
         thread: &ThreadKey,
@@ -419,11 +421,7 @@ fn kind(graph: &Graph, name: &Arc<str>) -> Result<TaskKind, RunError> {
         });
     }
     let node = graph.find(name).ok_or_else(|| RunError::UnknownNode {
-        location: Location {
-            graph: graph.name().clone(),
-            // Nobody else went there.
-            node: "update".into(),
-        },
+        location: nowhere(graph),
         target: name.clone(),
     })?;
     Ok(TaskKind::Node { node, input: None })

@@ -375,7 +375,7 @@ fn updates_that_make_no_sense_are_refused_whole() {
     );
     insta::assert_snapshot!(
         check_refused(vec![vec![ThreadUpdate::new("ghost", note())]]),
-        @"unknown_node: node `update` goes to `ghost`, and graph `paying` has no such node"
+        @"unknown_node: graph `paying` has no node `ghost`"
     );
     // The first step fits, and is not stored without the second.
     insta::assert_snapshot!(

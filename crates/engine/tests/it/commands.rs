@@ -184,7 +184,7 @@ fn commands_that_can_not_be_carried_out_are_refused() {
     // There is no thread yet.
     insta::assert_snapshot!(refused(resume("x")), @"empty_input: thread `t` has nothing to go on with; give it an input");
     let asked = scene.invoke(nothing()).unwrap();
-    insta::assert_snapshot!(refused(goto("nowhere")), @"unknown_node: node `command` goes to `nowhere`, and graph `g` has no such node");
+    insta::assert_snapshot!(refused(goto("nowhere")), @"unknown_node: graph `g` has no node `nowhere`");
     insta::assert_snapshot!(refused(update(Update::new().set("z", 1))), @"invalid_update: command: writes to `z`, and graph `g` declares no such channel; it has `number`, `log`");
     // What else the command writes does not come through alone.
     let not_a_number = Update::new().write(&number, f64::NAN).set("log", "x");

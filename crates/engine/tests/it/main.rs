@@ -7,6 +7,7 @@ mod answers;
 mod blocking;
 mod branches;
 mod budgets;
+mod building;
 mod cache;
 mod children;
 mod commands;

@@ -67,6 +67,7 @@ impl Default for SqliteOptions {
 /// dropped half-way, and the order of a run's tasks does not depend on a pool of threads. What reads across a whole
 /// thread or across threads (`history`, `thread`, `threads`, `delete`) goes to tokio's blocking pool, if there is a
 /// runtime. Writers share one connection, one commit at a time; each reader has its own and waits for no writer.
+#[doc(alias = "SqliteSaver")]
 #[derive(Clone, Debug)]
 pub struct SqliteCheckpointer {
     database: Arc<Database>,
