@@ -444,7 +444,9 @@ impl RunError {
             return self;
         }
         match &mut self {
-            Self::ConcurrentUpdate { location, .. } | Self::Reducer { location, .. } => {
+            Self::ConcurrentUpdate { location, .. }
+            | Self::Reducer { location, .. }
+            | Self::VisitLimit { location, .. } => {
                 location.node = if location.node.is_empty() {
                     above.into()
                 } else {

@@ -4,6 +4,7 @@ use super::bound::bounded;
 use super::cached::{Lookup, keep, look_up, writes_of};
 use super::context::RunCx;
 use super::ends::TaskEnd;
+use super::execute::beside_steps;
 use super::task::TaskCx;
 use crate::cache::{CacheKey, CachePolicy};
 use crate::checkpoint::{Record, RecordKind, RecordOp};
@@ -138,7 +139,11 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, work: Work<'_>) -> TaskEnd {
         };
         task.end_attempt(number);
         let error = match result {
-            Ok(Ok(done)) => return TaskEnd::Done(done),
+            Ok(Ok(done)) if !task.asks(number) => return TaskEnd::Done(done),
+            Ok(Ok(_)) => NodeError::new(
+                ErrorClass::Internal,
+                "asked a question and went on without the answer; hand the error of `interrupt` on with `?`",
+            ),
             Ok(Err(error)) => error,
             Err(payload) => panicked(&*payload),
         };
@@ -326,8 +331,10 @@ pub(super) async fn finish_as(
     };
     let cx = NodeCx::new(task.clone(), 1);
     let finished = AssertUnwindSafe(finish(&cx, exits, output)).catch_unwind();
+    let Some(finished) = beside_steps(&task.run, finished).await else {
+        return Err(RunError::Cancelled);
+    };
     finished
-        .await
         .unwrap_or_else(|payload| Err(panicked(&*payload)))
         .map_err(|error| run_error(&task, error))
 }

@@ -3,6 +3,7 @@
 use super::answers::{Matched, answer_anew, match_answers};
 use super::base::{Base, Stands};
 use super::command::{check_command, check_input, fold_command, input_writes, writes_of};
+use super::execute::beside_steps;
 use super::limits::keep_began;
 use super::options::{Exit, Input, InputPolicy, Outcome};
 use super::steps::Session;
@@ -40,6 +41,11 @@ pub(super) async fn begin(
             return Ok(session.steps().await);
         }
         _ if !exists => {
+            if session.run.checkpointer.is_none() {
+                return Err(RunError::NoCheckpointer {
+                    what: "going on with a thread".into(),
+                });
+            }
             let thread = session.run.thread.to_string().into();
             return Err(RunError::EmptyInput { thread });
         }
@@ -149,7 +155,10 @@ pub(super) async fn abandon_open(session: &mut Session) -> Result<(), RunError> 
         let task = TaskCx::new(&session.run, view.clone(), info, &task, recorded);
         let cx = NodeCx::new(Arc::new(task), 1);
         let abandon = AssertUnwindSafe(graph.node(node).node.abandon(cx)).catch_unwind();
-        let update = abandon.await.unwrap_or_else(|payload| {
+        let Some(abandoned) = beside_steps(&session.run, abandon).await else {
+            return Err(RunError::Cancelled);
+        };
+        let update = abandoned.unwrap_or_else(|payload| {
             Err(NodeError::new(ErrorClass::Internal, panic_text(&*payload)))
         });
         let update = update.map_err(|error| RunError::Node {

@@ -150,6 +150,16 @@ fn stop_task(cx: &TaskCx, stop: Stop, bound: Option<StepBound>) -> Option<TaskEn
 /// A sleep that ends with the time of a step, if that is bounded.
 type Late<'a> = Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>;
 
+/// Waits for work that belongs to no step, unless the run is cancelled first: then there is no result.
+pub(super) async fn beside_steps<T>(run: &RunCx, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    let first = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
+    match first {
+        Poll::Ready(result) => Some(result),
+        Poll::Pending => or_stopped(run, &mut None, work).await.ok(),
+    }
+}
+
 /// Waits for `work`, unless the run is cancelled or the time of the step is over first. Moves a simulated clock on when
 /// everything waits.
 async fn or_stopped<T>(

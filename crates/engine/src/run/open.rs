@@ -175,6 +175,9 @@ fn check_options(graph: &Graph, options: &RunOptions) -> Result<(), RunError> {
             "`step_timeout` of 0 lets nothing run; leave it out, or make it longer".to_owned(),
         );
     }
+    if options.max_parallel == 0 {
+        return invalid("`max_parallel` of 0 lets no task run; the least is 1".to_owned());
+    }
     if options.max_steps == Some(0) {
         return invalid("`max_steps` of 0 lets nothing run; the least is 1".to_owned());
     }

@@ -178,6 +178,7 @@ impl Session {
             });
         }
         if let Err(error) = plan(&run.graph, &self.thread, tasks) {
+            let error = error.within(&run.graph_path);
             return ends(Exit::StepLimit { error });
         }
         let Some(first) = tasks.first() else {

@@ -398,6 +398,13 @@ impl TaskCx {
         self.attempt(number, |attempt| attempt.asked.push(asked));
     }
 
+    /// Whether this attempt asked something.
+    pub(crate) fn asks(&self, number: u32) -> bool {
+        let doings = self.doings();
+        let attempt = doings.as_ref().map(|doings| &doings.attempt);
+        attempt.is_some_and(|attempt| attempt.number == number && !attempt.asked.is_empty())
+    }
+
     /// The questions this attempt asked, in a fixed order.
     pub(crate) fn take_asked(&self, number: u32) -> Vec<Asked> {
         if self.doings().is_none() {

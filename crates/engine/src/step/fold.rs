@@ -52,21 +52,6 @@ impl Touched {
     }
 }
 
-/// Folds writes in the order given, each with the path of the task that made it. Gives the channels written.
-///
-/// # Errors
-/// If a channel that takes one write gets several, or a reducer refuses one, or panics.
-pub(super) fn fold_all<'a>(
-    graph: &Graph,
-    state: &mut State,
-    effects: Option<&mut Changes>,
-    writes: impl Iterator<Item = (&'a Arc<str>, ChannelIx, &'a Write)> + Clone,
-    clears: bool,
-) -> Result<Written, RunError> {
-    let fold = AssertUnwindSafe(|| fold_each(graph, state, effects, writes, clears));
-    catch_unwind(fold).unwrap_or_else(|payload| Err(panicked(graph, &*payload)))
-}
-
 /// As [`fold_all`] for a step that writes once: nothing is in the way then.
 pub(super) fn fold_alone(
     graph: &Graph,
@@ -75,29 +60,20 @@ pub(super) fn fold_alone(
     write: (&Arc<str>, ChannelIx, &Write),
 ) -> Result<Written, RunError> {
     let channel = write.1;
-    let fold = AssertUnwindSafe(|| {
-        for ix in &graph.0.ephemeral {
-            clear(graph, state, effects.as_deref_mut(), *ix);
-        }
-        fold_one(graph, state, effects, write)
-    });
-    catch_unwind(fold).unwrap_or_else(|payload| Err(panicked(graph, &*payload)))?;
+    for ix in &graph.0.ephemeral {
+        clear(graph, state, effects.as_deref_mut(), *ix);
+    }
+    fold_one(graph, state, effects, write)?;
     let mut written = Written::new();
     written.push(channel);
     Ok(written)
 }
 
-fn panicked(graph: &Graph, payload: &(dyn std::any::Any + Send)) -> RunError {
-    RunError::InvalidUpdate {
-        location: Location {
-            graph: graph.name().clone(),
-            node: "".into(),
-        },
-        message: format!("a reducer {}", panic_text(payload)),
-    }
-}
-
-fn fold_each<'a>(
+/// Folds writes in the order given, each with the path of the task that made it. Gives the channels written.
+///
+/// # Errors
+/// If a channel that takes one write gets several, or a reducer refuses one, or panics.
+pub(super) fn fold_all<'a>(
     graph: &Graph,
     state: &mut State,
     mut effects: Option<&mut Changes>,
@@ -176,13 +152,19 @@ fn fold_one(
         _ => None,
     };
     let slot = &mut state.slots[channel as usize];
-    fold_write(spec, slot, record, write).map_err(|error| RunError::Reducer {
+    let fold = AssertUnwindSafe(|| fold_write(spec, slot, record, write));
+    let message = match catch_unwind(fold) {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => error.to_string(),
+        Err(payload) => format!("its reducer {}", panic_text(&*payload)),
+    };
+    Err(RunError::Reducer {
         location: Location {
             graph: graph.name().clone(),
             node: task.clone(),
         },
         channel: table.name(channel).clone(),
-        message: error.to_string(),
+        message,
     })
 }
 

@@ -182,3 +182,45 @@ fn a_child_that_remembers_is_asked_when_it_is_visited_again() {
     scene.invoke(answer("yes")).unwrap();
     assert_eq!(log(&scene), r#"[null,"paid","ran"]"#);
 }
+
+/// A node that never says what remains of it.
+struct Stubborn;
+
+#[async_trait]
+impl Node for Stubborn {
+    async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
+        cx.interrupt("well?")?;
+        Ok(Output::default())
+    }
+
+    async fn abandon(&self, cx: NodeCx) -> Result<Update, NodeError> {
+        cx.world().sleep(std::time::Duration::from_secs(5)).await;
+        if cx.value("who").is_none() {
+            std::future::pending::<()>().await;
+        }
+        Ok(Update::new().set("log", "left"))
+    }
+}
+
+#[test]
+fn leaving_a_task_may_take_time_and_can_be_cancelled() {
+    let mut graph = Graph::builder("stubborn");
+    graph.channel("log", append::<Value>());
+    graph.channel("who", last::<String>());
+    graph.node("ask", Stubborn);
+    graph.edge(START, "ask");
+    let graph = graph.build().unwrap();
+    let scene = Scene::new(graph.clone());
+    scene.invoke(input(json!({"who": "me"}))).unwrap();
+    let left = scene.invoke(nothing()).unwrap();
+    assert_eq!(left.values["log"].to_string(), r#"["left"]"#);
+    // One that waits for ever is left alone when the run is cancelled, and the thread stays as it was.
+    let scene = Scene::new(graph);
+    scene.invoke(nothing()).unwrap();
+    let options = RunOptions::default();
+    let cancel = options.cancel.clone();
+    cancel.cancel();
+    let refused = block_on(scene.run(nothing(), options)).unwrap_err();
+    assert_eq!(refused.code(), "cancelled");
+    assert_eq!(scene.state().interrupts.len(), 1);
+}

@@ -166,7 +166,7 @@ fn a_reducer_that_panics_is_an_error() {
         graph.edge(START, "a");
     });
     insta::assert_snapshot!(check(graph), @r#"
-    invalid_update: a reducer panicked: out of luck
+    reducer: channel `broken` by `a` could not be written: its reducer panicked: out of luck
     {"x":[]} at step 0, next a (failed)
     "#);
 }
@@ -471,4 +471,21 @@ fn no_limit_of_parallel_tasks_costs_nothing() {
     let scene = Scene::new(graph);
     let outcome = block_on(scene.run(nothing(), options)).unwrap();
     assert_eq!(outcome.exit.name(), "done");
+}
+
+#[test]
+fn a_question_that_is_swallowed_is_an_error() {
+    let mut graph = Graph::builder("deaf");
+    graph.node("a", |cx: NodeCx| async move {
+        cx.interrupt("well?").ok();
+        Ok::<_, NodeError>(())
+    });
+    graph.edge(START, "a");
+    let scene = Scene::new(graph.build().unwrap());
+    let outcome = scene.invoke(nothing()).unwrap();
+    assert_eq!(
+        outcome.exit.error().unwrap().to_string(),
+        "node `a` failed: asked a question and went on without the answer; hand the error of `interrupt` on with `?`"
+    );
+    assert!(scene.state().interrupts.is_empty());
 }
