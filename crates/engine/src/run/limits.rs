@@ -47,18 +47,24 @@ pub(super) async fn began(
     if let Some(began) = Account::of(graph, thread).began {
         return Ok(began);
     }
-    let (mut oldest, mut began) = (head.id, head.created);
-    loop {
+    // Up the line of ancestors; between them stand checkpoints of other branches.
+    let (mut parent, mut began) = (head.parent, head.created);
+    let mut before = head.id;
+    while parent.is_some() {
         let page = checkpointer
-            .history(scope, Some(oldest), Some(PAGE))
+            .history(scope, Some(before), Some(PAGE))
             .await?;
-        let mut of_run = page
-            .iter()
-            .take_while(|checkpoint| checkpoint.run == head.run);
-        let Some(last) = of_run.by_ref().last() else {
+        let Some(oldest) = page.last() else { break };
+        before = oldest.id;
+        for checkpoint in page.iter().filter(|checkpoint| checkpoint.run == head.run) {
+            if Some(checkpoint.id) == parent {
+                (parent, began) = (checkpoint.parent, checkpoint.created);
+            }
+        }
+        if page.iter().any(|checkpoint| Some(checkpoint.id) == parent) {
+            // It belongs to another run, where this one did not begin.
             break;
-        };
-        (oldest, began) = (last.id, last.created);
+        }
     }
     keep_began(graph, thread, began);
     Ok(began)
