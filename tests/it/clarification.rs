@@ -139,7 +139,7 @@ nodes:
 ";
 
 #[test]
-fn an_answer_that_will_not_do_is_asked_for_again_with_the_reason() {
+fn an_answer_that_will_not_do_is_refused_with_the_reason() {
     let mut desk = Desk::new();
     desk.file("triage.yaml", TRIAGE);
     desk.record(&["run", "triage.yaml", "--thread", "t"]);

@@ -357,6 +357,20 @@ pub enum RunError {
         /// The ids of the open questions.
         open: Vec<Arc<str>>,
     },
+    /// An answer that its question does not take. None of the answers that came with it is recorded.
+    #[error(
+        "node `{}` does not take the answer to its question `{id}`: {message}; nothing was recorded, and the question \
+         can be answered again",
+        location.node
+    )]
+    InvalidAnswer {
+        /// Where: the node that asks.
+        location: Location,
+        /// The id of the question.
+        id: Arc<str>,
+        /// What is wrong with the answer.
+        message: String,
+    },
     /// A checkpoint that the thread does not have.
     #[error("thread `{thread}` has no checkpoint `{id}`; its history lists those it has")]
     UnknownCheckpoint {
@@ -481,6 +495,7 @@ impl RunError {
         | Self::InvalidUpdate { location, .. }
         | Self::Reducer { location, .. }
         | Self::UnknownInput { location, .. }
+        | Self::InvalidAnswer { location, .. }
         | Self::VisitLimit { location, .. }
         | Self::Budget { location, .. }
         | Self::NoParent { location }

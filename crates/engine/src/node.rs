@@ -3,7 +3,9 @@
 use crate::command::{Output, Target, Update};
 use crate::cx::NodeCx;
 use crate::error::NodeError;
+use crate::interrupt::Interrupt;
 use crate::run::Subgraph;
+use crate::value::Value;
 use async_trait::async_trait;
 use std::future::Future;
 
@@ -34,7 +36,23 @@ pub trait Node: Send + Sync + 'static {
         Ok(Update::new())
     }
 
-    /// The graph that the node runs, if it is nothing but a graph: how threads are read into their children.
+    /// Says whether an answer fits a question of this node, before it is recorded: an answer that does not fit is
+    /// refused with [`RunError::InvalidAnswer`](crate::RunError::InvalidAnswer), and the thread stays as it is.
+    ///
+    /// Asked for all questions of the node, of its journaled calls and of its error handler; not for those of the
+    /// engine about calls of unknown outcome. Questions of a child graph come to the child's nodes if the graph is told
+    /// by [`Node::subgraph`]; those of a graph that the node runs by [`NodeCx::child`] are taken unchecked, so a node
+    /// that must have an answer of some shape still checks what [`NodeCx::interrupt`] gives.
+    ///
+    /// # Errors
+    /// What is wrong with the answer, without the names of the node and the question.
+    fn check_answer(&self, question: &Interrupt, answer: &Value) -> Result<(), String> {
+        let _ = (question, answer);
+        Ok(())
+    }
+
+    /// The graph that the node runs, if it is nothing but a graph: how threads are read into their children, and how
+    /// their answers find the nodes that check them.
     fn subgraph(&self) -> Option<&Subgraph> {
         None
     }
@@ -59,6 +77,9 @@ impl Node for std::sync::Arc<dyn Node> {
     }
     async fn abandon(&self, cx: NodeCx) -> Result<Update, NodeError> {
         (**self).abandon(cx).await
+    }
+    fn check_answer(&self, question: &Interrupt, answer: &Value) -> Result<(), String> {
+        (**self).check_answer(question, answer)
     }
     fn subgraph(&self) -> Option<&Subgraph> {
         (**self).subgraph()

@@ -110,6 +110,9 @@ pub(crate) fn run_hints(error: &RunError) -> Vec<String> {
         RunError::MultipleInterrupts { .. } | RunError::UnknownInterrupt { .. } => {
             "`tine threads show THREAD` lists the open questions with their ids; answer with `--answer ID=VALUE`"
         }
+        RunError::InvalidAnswer { .. } => {
+            "`tine threads show THREAD` shows the question; an answer that is no text is given with `--answer-json JSON`"
+        }
         RunError::EmptyResume => "answer with `--answer ID=VALUE`",
         RunError::EmptyInput { .. } => "start it with `tine run GRAPH TEXT --thread THREAD`",
         RunError::Mismatch { .. } => {

@@ -221,6 +221,7 @@ impl Freezer {
             }),
             cache: draft.cache,
             max_visits: draft.max_visits,
+            answers: draft.answers,
             exits,
         }
     }

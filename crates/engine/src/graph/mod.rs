@@ -13,6 +13,7 @@ pub(crate) use options::Patience;
 pub use options::{ErrorHandler, NodeDefaults, NodeOptions};
 
 use crate::cache::CachePolicy;
+use crate::channel::Check;
 use crate::command::{END, START, Target};
 use crate::node::{Node, Router};
 use crate::state::{ChannelIx, ChannelTable};
@@ -61,6 +62,8 @@ pub(crate) struct NodeDef {
     pub(crate) handler: Option<HandlerDef>,
     pub(crate) cache: Option<CachePolicy>,
     pub(crate) max_visits: Option<u64>,
+    /// A check of the answers to its questions.
+    pub(crate) answers: Option<Arc<dyn Check>>,
     pub(crate) exits: Exits,
 }
 

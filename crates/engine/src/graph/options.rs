@@ -1,6 +1,7 @@
 //! What is said about a node: what it sees, how often it is tried, and who handles its failure.
 
 use crate::cache::CachePolicy;
+use crate::channel::Check;
 use crate::node::Node;
 use crate::policy::RetryPolicy;
 use std::fmt;
@@ -180,6 +181,7 @@ pub(super) struct NodeDraft {
     pub(super) handler: Option<ErrorHandler>,
     pub(super) cache: Option<CachePolicy>,
     pub(super) max_visits: Option<u64>,
+    pub(super) answers: Option<Arc<dyn Check>>,
     pub(super) goto: Vec<(Option<Arc<str>>, Arc<str>)>,
 }
 
@@ -194,6 +196,7 @@ impl NodeDraft {
             handler: None,
             cache: None,
             max_visits: None,
+            answers: None,
             goto: Vec::new(),
         }
     }
@@ -258,6 +261,13 @@ impl NodeOptions<'_> {
     /// ([`Runner::with_cache`](crate::Runner::with_cache)); without one the node just runs.
     pub fn cache(self, policy: CachePolicy) -> Self {
         self.draft.cache = Some(policy);
+        self
+    }
+
+    /// Checks the answers to the node's questions before they are recorded, in front of what the node itself says of
+    /// them ([`Node::check_answer`]).
+    pub fn answers(self, check: impl Check + 'static) -> Self {
+        self.draft.answers = Some(Arc::new(check));
         self
     }
 

@@ -1,10 +1,13 @@
 //! Answers that come for open questions.
 
+use super::journal::check_outcome;
 use crate::checkpoint::{Open, Record, RecordKind, RecordOp, asked_questions, open_questions};
-use crate::error::RunError;
+use crate::error::{Location, RunError, panic_text};
+use crate::graph::Graph;
 use crate::interrupt::{Answers, Interrupt, Resume, Slot};
 use crate::value::Value;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What answers come to.
 #[derive(Debug, Default)]
@@ -18,17 +21,20 @@ pub(super) struct Matched {
 }
 
 /// Matches answers to open questions. They count from `epoch` on, which is one more than now if a command changes the
-/// state together with its answers.
+/// state together with its answers. The nodes of `checks` say whether they take them; in a child graph that was said
+/// already where the answers came in, and there is none.
 ///
 /// # Errors
-/// An id map without answers, a plain answer to several questions, or an id of no open question.
+/// An id map without answers, a plain answer to several questions, an id of no open question, or an answer that the
+/// question does not take.
 pub(super) fn match_answers(
+    checks: Option<&Graph>,
     records: &[Record],
     resume: Resume,
     epoch: u32,
 ) -> Result<Matched, RunError> {
     let open = open_questions(records);
-    let (given, unknown_ids) = given(&open, resume)?;
+    let (given, unknown_ids) = given(checks, &open, resume)?;
     let answered = given
         .iter()
         .map(|(open, value)| answer(open, epoch, value.clone()));
@@ -48,12 +54,13 @@ pub(super) fn match_answers(
 /// # Errors
 /// As [`match_answers`].
 pub(super) fn answer_anew(
+    checks: Option<&Graph>,
     records: &[Record],
     resume: Resume,
     keeps: bool,
 ) -> Result<Matched, RunError> {
     let asked = asked_questions(records);
-    let (given, unknown_ids) = given(&asked, resume)?;
+    let (given, unknown_ids) = given(checks, &asked, resume)?;
     let is_given = |open: &Open| {
         let mut ids = given.iter().map(|(given, _)| given.interrupt.id);
         ids.any(|id| id == open.interrupt.id)
@@ -151,7 +158,13 @@ fn answer(open: &Open, epoch: u32, value: Value) -> RecordOp {
 type Given<'a> = Vec<(&'a Open, Value)>;
 
 /// The answers by their questions; and the ids that belong to none, of a lenient resume.
-fn given(open: &[Open], resume: Resume) -> Result<(Given<'_>, Vec<String>), RunError> {
+///
+/// All are checked before any is recorded.
+fn given<'a>(
+    checks: Option<&Graph>,
+    open: &'a [Open],
+    resume: Resume,
+) -> Result<(Given<'a>, Vec<String>), RunError> {
     let ids = || {
         let ids = open.iter().map(|open| open.interrupt.id.to_string().into());
         ids.collect()
@@ -182,5 +195,50 @@ fn given(open: &[Open], resume: Resume) -> Result<(Given<'_>, Vec<String>), RunE
             }
         }
     }
+    if let Some(graph) = checks {
+        for (open, answer) in &given {
+            check_answer(graph, &open.interrupt, answer)?;
+        }
+    }
     Ok((given, unknown_ids))
+}
+
+/// Refuses an answer that the node that asks does not take.
+fn check_answer(graph: &Graph, question: &Interrupt, answer: &Value) -> Result<(), RunError> {
+    let mut graph = graph;
+    let mut names = question.node.split('/').peekable();
+    let refused = |graph: &Graph, message| RunError::InvalidAnswer {
+        location: Location {
+            graph: graph.name().clone(),
+            node: question.node.clone(),
+        },
+        id: question.id.to_string().into(),
+        message,
+    };
+    if let Some(fits) = check_outcome(question, answer) {
+        return fits.map_err(|message| refused(graph, message));
+    }
+    while let Some(name) = names.next() {
+        let Some(ix) = graph.find(name) else { break };
+        let def = graph.node(ix);
+        if names.peek().is_some() {
+            // What a node runs otherwise than as its own graph can not be looked into.
+            let Some(subgraph) = def.node.subgraph() else {
+                break;
+            };
+            graph = &subgraph.graph;
+            continue;
+        }
+        let check = || {
+            if let Some(check) = &def.answers {
+                check.check(answer)?;
+            }
+            def.node.check_answer(question, answer)
+        };
+        // That a check panics must neither take the caller down nor let the answer through.
+        let fits = catch_unwind(AssertUnwindSafe(check));
+        let fits = fits.unwrap_or_else(|payload| Err(panic_text(&*payload)));
+        return fits.map_err(|message| refused(graph, message));
+    }
+    Ok(())
 }

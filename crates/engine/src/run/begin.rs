@@ -195,15 +195,17 @@ async fn take_command(
     let stored = graph.0.channels.stored(all.clone());
     // A command without an answer, addressed to the newest checkpoint by its id, is as a replay of it.
     let passed = base.stands == Stands::Passed || command.resume.is_none() && base.is_replay();
+    // Those of a child were checked where they came in.
+    let checks = session.run.namespace.is_empty().then_some(&graph);
     let matched = match command.resume {
         None => None,
         Some(resume) => Some((resume.lenient, {
             if passed {
-                answer_anew(base.records(), resume, stored.is_empty())?
+                answer_anew(checks, base.records(), resume, stored.is_empty())?
             } else {
                 // The answers are meant for the state that the command makes.
                 let counts_from = epoch(&session.records) + u32::from(!stored.is_empty());
-                match_answers(&session.records, resume, counts_from)?
+                match_answers(checks, &session.records, resume, counts_from)?
             }
         })),
     };

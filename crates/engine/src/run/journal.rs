@@ -3,6 +3,7 @@
 use crate::checkpoint::{CallRecord, CallState, Record, RecordKind, RecordOp};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError};
+use crate::interrupt::Interrupt;
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -49,6 +50,38 @@ impl Call {
     pub fn key(&self) -> &Arc<str> {
         &self.key
     }
+}
+
+/// What may be answered about a call of unknown outcome.
+const OUTCOMES: [&str; 3] = ["retry", "skip", "fail"];
+
+/// The question about a call of unknown outcome.
+fn outcome_question(key: &Arc<str>) -> Value {
+    let text = format!(
+        "`{key}` was started before this run broke off, and nobody knows whether it took place."
+    );
+    Value::from_pairs([
+        ("kind", "unknown_outcome".into()),
+        ("call", Value::Text(key.clone())),
+        ("text", text.into()),
+        ("options", OUTCOMES.to_vec().into()),
+    ])
+}
+
+/// Whether an answer fits a question about a call of unknown outcome; `None` if the question is another one.
+pub(super) fn check_outcome(question: &Interrupt, answer: &Value) -> Option<Result<(), String>> {
+    // Compared as a whole: a node may ask about something of its own that looks much like it.
+    match question.payload.get("call") {
+        Some(Value::Text(key)) if question.payload == outcome_question(key) => {}
+        _ => return None,
+    }
+    if answer.as_str().is_some_and(|text| OUTCOMES.contains(&text)) {
+        return Some(Ok(()));
+    }
+    let given: String = answer.to_canonical().chars().take(80).collect();
+    Some(Err(format!(
+        "`{given}` is none of `retry`, `skip` and `fail`"
+    )))
 }
 
 impl NodeCx {
@@ -139,16 +172,7 @@ impl NodeCx {
     /// Asks what to do about a call whose outcome is unknown. Each time it is started or asked about has a question of
     /// its own, so no answer speaks of more than one.
     async fn ask_about(&self, mut record: CallRecord) -> Result<Option<Value>, NodeError> {
-        let text = format!(
-            "`{}` was started before this run broke off, and nobody knows whether it took place.",
-            record.key
-        );
-        let payload = Value::from_pairs([
-            ("kind", "unknown_outcome".into()),
-            ("call", Value::Text(record.key.clone())),
-            ("text", text.into()),
-            ("options", vec!["retry", "skip", "fail"].into()),
-        ]);
+        let payload = outcome_question(&record.key);
         loop {
             let slot = self.task.slot(&format!("{}?", record.key), record.times);
             let answer = self.ask_at(slot, || payload.clone())?;
@@ -156,7 +180,8 @@ impl NodeCx {
                 Some("retry") => return Ok(None),
                 Some("skip") => return Ok(Some(Value::Null)),
                 answer => {
-                    // Asked anew when the task runs again; and at once after what is none of the options.
+                    // Asked anew when the task runs again; and at once after what is none of the options, which can
+                    // stand in threads of an engine that took every answer.
                     record.times += 1;
                     self.record_calls(vec![record.clone()]).await?;
                     if answer == Some("fail") {

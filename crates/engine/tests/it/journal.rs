@@ -137,7 +137,26 @@ fn an_unknown_outcome_is_asked_about() {
     insta::assert_snapshot!(check("retry"), @r#"done after 2: {"result":2}"#);
     insta::assert_snapshot!(check("skip"), @r#"done after 1: {"result":null}"#);
     insta::assert_snapshot!(check("fail"), @"failed after 1: node `call` failed: `send` has an unknown outcome and was given up");
-    insta::assert_snapshot!(check("what?"), @"interrupted after 1: {}");
+}
+
+#[test]
+fn an_answer_that_is_none_of_the_outcomes_is_refused() {
+    let (calls, _) = torn(Effects::Effectful);
+    let question = calls.scene.state().interrupts.remove(0);
+    for given in [Value::from("what?"), Value::Null, Value::from(true)] {
+        let error = calls.scene.invoke(answer(given)).unwrap_err();
+        assert_eq!(error.code(), "invalid_answer");
+        assert!(
+            error
+                .to_string()
+                .contains("is none of `retry`, `skip` and `fail`"),
+            "{error}"
+        );
+    }
+    // Nothing is lost: the same question is open, and nothing was done in between.
+    assert_eq!(calls.scene.state().interrupts, [question]);
+    let outcome = calls.scene.invoke(answer("skip")).unwrap();
+    assert_eq!((outcome.exit.name(), calls.done()), ("done", 1));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod abandon;
+mod answer_checks;
 mod answers;
 mod blocking;
 mod branches;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tine_engine::{Node, NodeCx, NodeError, Output, Value};
+use tine_engine::{Interrupt, Node, NodeCx, NodeError, Output, Value};
 
 use super::CxFacts;
 use crate::expr::Scene;
@@ -26,7 +26,8 @@ impl Node for InterruptNode {
         let fail = |error| expression_error(&error);
         let payload = self.plan.payload.eval(&scene).map_err(fail)?;
         let mut question = payload.clone();
-        // A wrong answer is asked for again: the thread stays where it is.
+        // Wrong answers are refused before they come here. Where a host runs the graph so that the engine can not find
+        // this node, a wrong one is asked for again: the thread stays where it is.
         let answer = loop {
             let answer = cx.interrupt(question)?;
             match self.plan.answer.accept(self.plan.answer.from_text(answer)) {
@@ -37,6 +38,12 @@ impl Node for InterruptNode {
         let locals = [("resume", answer)];
         let update = evaluate(&self.plan.writes, &scene.with(&locals)).map_err(fail)?;
         Ok(update.into())
+    }
+
+    fn check_answer(&self, _: &Interrupt, answer: &Value) -> Result<(), String> {
+        let answer = self.plan.answer.from_text(answer.clone());
+        let accepted = self.plan.answer.accept(answer);
+        accepted.map(|_| ()).map_err(|problem| problem.to_string())
     }
 }
 

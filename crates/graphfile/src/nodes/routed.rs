@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tine_engine::command::GraphScope;
 use tine_engine::run::Subgraph;
-use tine_engine::{ErrorClass, Node, NodeCx, NodeError, Output, Target, Update};
+use tine_engine::{ErrorClass, Interrupt, Node, NodeCx, NodeError, Output, Target, Update, Value};
 
 use crate::host::Routes;
 
@@ -36,6 +36,10 @@ impl Node for Routed {
         let output = Output::from(update);
         self.check_writes(&id, &output)?;
         Ok(output.update)
+    }
+
+    fn check_answer(&self, question: &Interrupt, answer: &Value) -> Result<(), String> {
+        self.node.check_answer(question, answer)
     }
 
     fn subgraph(&self) -> Option<&Subgraph> {

@@ -132,11 +132,15 @@ impl Thread {
     }
 
     fn invoke(&self, input: impl Into<Input>) -> Outcome {
+        self.try_invoke(input).unwrap()
+    }
+
+    fn try_invoke(&self, input: impl Into<Input>) -> Result<Outcome, tine_engine::RunError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
         let run = self.runner.invoke(&self.key, input, RunOptions::default());
-        runtime.block_on(run).unwrap()
+        runtime.block_on(run)
     }
 }
 
@@ -176,10 +180,12 @@ fn the_react_example_asks_and_goes_on() {
     ));
     assert_eq!(outcome.exit, Exit::Interrupted);
     insta::assert_snapshot!(outcome.interrupts[0].payload, @r#"{"call_id":"c1","clarification_type":"missing_info","question":"Which?"}"#);
-    // An answer that does not fit is asked for again.
-    let outcome = thread.invoke(Resume::value(Value::from_json(json!({"text": ""}))));
-    assert_eq!(outcome.exit, Exit::Interrupted);
-    insta::assert_snapshot!(outcome.interrupts[0].payload, @r#"{"call_id":"c1","clarification_type":"missing_info","problem":"at `/text`: the text has 0 characters, 1 are the least","question":"Which?"}"#);
+    // An answer that does not fit is refused, and the question stays open.
+    let wrong = Resume::value(Value::from_json(json!({"text": ""})));
+    let error = thread.try_invoke(wrong).unwrap_err();
+    assert_eq!(error.code(), "invalid_answer");
+    let problem = "at `/text`: the text has 0 characters, 1 are the least";
+    assert!(error.to_string().contains(problem), "{error}");
     let outcome = thread.invoke(Resume::value("The first."));
     let values = values(&outcome);
     let messages: Vec<_> = values["messages"]
