@@ -2,12 +2,14 @@
 
 use crate::checkpoint::Source;
 use crate::command::Write;
+use crate::error::panic_text;
 use crate::interrupt::Interrupt;
 use crate::run::Exit;
 use crate::value::{Map, Value};
 use crate::world::Id;
 use serde::Serialize;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
 
 /// One event of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -125,7 +127,8 @@ pub struct ChannelWrite {
 
 /// Hears the events of a run, in order, on the runner's task.
 ///
-/// A listener must be quick: hand the event on, do not work on it here.
+/// A listener must be quick: hand the event on, do not work on it here. One that panics hears nothing more of its run,
+/// which goes on; [`Outcome::deaf`](crate::Outcome::deaf) says so.
 ///
 /// ```
 /// use std::sync::{Arc, mpsc};
@@ -151,5 +154,38 @@ pub trait Listener: Send + Sync {
 impl<F: Fn(&Event) + Send + Sync> Listener for F {
     fn on_event(&self, event: &Event) {
         self(event);
+    }
+}
+
+/// A listener that can not harm the run that it listens to.
+pub(crate) struct Guarded {
+    listener: Arc<dyn Listener>,
+    /// What it panicked with. Then it hears nothing more.
+    panicked: OnceLock<String>,
+}
+
+impl Guarded {
+    pub(crate) fn new(listener: Arc<dyn Listener>) -> Self {
+        Self {
+            listener,
+            panicked: OnceLock::new(),
+        }
+    }
+
+    /// What the listener panicked with, if it did.
+    pub(crate) fn panicked(&self) -> Option<String> {
+        self.panicked.get().cloned()
+    }
+}
+
+impl Listener for Guarded {
+    fn on_event(&self, event: &Event) {
+        if self.panicked.get().is_some() {
+            return;
+        }
+        let told = AssertUnwindSafe(|| self.listener.on_event(event));
+        if let Err(payload) = catch_unwind(told) {
+            self.panicked.get_or_init(|| panic_text(&*payload));
+        }
     }
 }

@@ -282,6 +282,7 @@ impl Session {
             run: self.run.run,
             answered: 0,
             spent: self.run.ledger.spent(),
+            deaf: None,
             to_parent: Vec::new(),
             unknown_ids: Vec::new(),
         }

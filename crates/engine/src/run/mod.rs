@@ -37,6 +37,7 @@ pub use update::{ThreadUpdate, UpdateAs};
 use crate::cache::NodeCache;
 use crate::checkpoint::{Checkpointer, Scope, ThreadKey};
 use crate::error::RunError;
+use crate::event::Guarded;
 use crate::graph::Graph;
 use crate::world::World;
 use durable::Durable;
@@ -98,8 +99,10 @@ impl Runner {
         &self,
         thread: &ThreadKey,
         input: impl Into<Input>,
-        options: RunOptions,
+        mut options: RunOptions,
     ) -> Result<Outcome, RunError> {
+        let guarded = options.listener.take().map(Guarded::new).map(Arc::new);
+        options.listener = guarded.clone().map(|guarded| guarded as _);
         let writer = match &self.checkpointer {
             Some(checkpointer) => {
                 let writer = checkpointer.open(thread).await?;
@@ -118,7 +121,10 @@ impl Runner {
         if let Some(writer) = writer {
             writer.close().await;
         }
-        outcome
+        outcome.map(|outcome| Outcome {
+            deaf: guarded.and_then(|guarded| guarded.panicked()),
+            ..outcome
+        })
     }
 
     pub(crate) fn stored(&self, what: &str) -> Result<&Arc<dyn Checkpointer>, RunError> {

@@ -238,6 +238,9 @@ pub struct Outcome {
     /// What the run has spent so far, over all its invocations; of a child graph, what the run of the root graph has.
     #[serde(skip_serializing_if = "Spend::is_zero")]
     pub spent: Spend,
+    /// That the listener panicked, and with what; it heard nothing of the run from there on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deaf: Option<String>,
     /// What a child graph sends to the graph that contains it; the run ended with it.
     #[serde(skip)]
     pub(crate) to_parent: Vec<Command>,

@@ -103,6 +103,7 @@ impl Session {
             run: self.run.run,
             answered: self.answered,
             spent: self.run.ledger.spent(),
+            deaf: None,
             to_parent: self.to_parent,
             unknown_ids: self.unknown_ids,
         }

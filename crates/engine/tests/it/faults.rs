@@ -489,3 +489,30 @@ fn a_question_that_is_swallowed_is_an_error() {
     );
     assert!(scene.state().interrupts.is_empty());
 }
+
+#[test]
+fn a_listener_that_panics_harms_no_run() {
+    for at in 0..8 {
+        let mut graph = Graph::builder("heard");
+        graph.channel("x", append::<String>());
+        graph.node("a", |cx: NodeCx| async move {
+            cx.emit("said", || "a".into());
+            Ok::<_, NodeError>(Update::new().set("x", "a"))
+        });
+        graph.edge(START, "a");
+        let runner = Runner::new(graph.build().unwrap(), SimWorld::new(1))
+            .with_checkpointer(Arc::new(MemoryCheckpointer::new()));
+        let heard = Count::default();
+        let count = heard.clone();
+        let listener = move |_: &Event| assert!(count.up() <= at, "enough");
+        let options = RunOptions {
+            listener: Some(Arc::new(listener)),
+            ..RunOptions::default()
+        };
+        let outcome = block_on(runner.invoke(&thread(), nothing(), options)).unwrap();
+        assert_eq!(outcome.exit.name(), "done");
+        assert_eq!(outcome.values["x"].to_string(), r#"["a"]"#);
+        assert_eq!(outcome.deaf.as_deref(), Some("panicked: enough"));
+        assert_eq!(heard.get(), at + 1);
+    }
+}
