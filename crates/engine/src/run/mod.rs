@@ -14,6 +14,7 @@ mod drain;
 mod durable;
 mod ends;
 mod execute;
+mod incomplete;
 mod infer;
 mod inspect;
 mod journal;

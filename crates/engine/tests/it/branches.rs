@@ -189,10 +189,10 @@ fn an_update_at_an_old_checkpoint_begins_a_branch_where_calls_are_made_again() {
     assert_eq!(paying.paid(), 2);
 }
 
-#[test]
-fn a_torn_call_is_asked_about_also_after_an_update() {
-    let done = Count::default();
-    let count = done.clone();
+/// A thread whose run broke off in the middle of its one call.
+fn torn() -> (Scene, Count) {
+    let sent = Count::default();
+    let count = sent.clone();
     let mut graph = Graph::builder("torn");
     graph.channel("log", append::<Value>());
     graph.node("send", move |cx: NodeCx| {
@@ -212,16 +212,22 @@ fn a_torn_call_is_asked_about_also_after_an_update() {
     graph.edge(START, "send");
     let scene = Scene::new(graph.build().unwrap());
     let run = scene.run(nothing(), RunOptions::default());
-    assert!(crate::scene::poll_until(run, 100, || done.get() == 1).is_none());
+    assert!(crate::scene::poll_until(run, 100, || sent.get() == 1).is_none());
+    (scene, sent)
+}
+
+#[test]
+fn a_torn_call_is_asked_about_also_after_an_update() {
+    let (scene, sent) = torn();
     scene.update(START, Update::new()).unwrap();
     let asked = scene.invoke(Input::Continue).unwrap();
     assert_eq!(
         asked.interrupts[0].payload.get("kind"),
         Some(&"unknown_outcome".into())
     );
-    assert_eq!(done.get(), 1);
+    assert_eq!(sent.get(), 1);
     assert_eq!(log(&scene.invoke(answer("skip")).unwrap()), "done [null]");
-    assert_eq!(done.get(), 1);
+    assert_eq!(sent.get(), 1);
 }
 
 #[test]
@@ -649,28 +655,7 @@ fn going_on_from_an_update_by_its_id_repeats_no_effect() {
 
 #[test]
 fn what_is_said_about_a_torn_call_holds_at_the_old_checkpoint_too() {
-    let sent = Count::default();
-    let count = sent.clone();
-    let mut graph = Graph::builder("torn");
-    graph.channel("log", append::<Value>());
-    graph.node("send", move |cx: NodeCx| {
-        let count = count.clone();
-        async move {
-            let work = async |_: NodeCx| {
-                if count.up() == 1 {
-                    crate::scene::pause().await;
-                }
-                Ok(Value::from("sent"))
-            };
-            let call = Call::new("send", &Value::Null);
-            let sent = cx.call(&call, Effects::Effectful, work).await?;
-            Ok::<_, NodeError>(Update::new().set("log", vec![sent]))
-        }
-    });
-    graph.edge(START, "send");
-    let scene = Scene::new(graph.build().unwrap());
-    let run = scene.run(nothing(), RunOptions::default());
-    assert!(crate::scene::poll_until(run, 100, || sent.get() == 1).is_none());
+    let (scene, sent) = torn();
     let asked = scene.invoke(Input::Continue).unwrap().interrupts[0].id;
     let at = scene.state().id;
     for (said, expected) in [("skip", 1), ("skip", 1), ("retry", 2)] {
