@@ -17,6 +17,7 @@ pub use memory::MemoryCheckpointer;
 pub(crate) use questions::{Open, asked_questions, epoch, open_questions};
 pub(crate) use record::HANDLER;
 pub use record::{CallRecord, CallState, Record, RecordKey, RecordKind, RecordOp};
+pub(crate) use records::ByTask;
 
 use crate::channel::Effect;
 use crate::command::{Dispatch, Target};

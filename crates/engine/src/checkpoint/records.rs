@@ -60,6 +60,29 @@ impl IntoIterator for Records {
     }
 }
 
+/// The records at a checkpoint by their tasks, for steps of many tasks.
+pub(crate) struct ByTask<'a>(BTreeMap<&'a str, Vec<&'a Record>>);
+
+impl<'a> ByTask<'a> {
+    pub(crate) fn of(records: &'a [Record]) -> Self {
+        let mut all: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+        for record in records {
+            all.entry(&record.task).or_default().push(record);
+        }
+        Self(all)
+    }
+
+    /// Those of the task at this path, in the order in which they were put.
+    pub(crate) fn task(&self, path: &str) -> &[&'a Record] {
+        self.0.get(path).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether there is none at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use super::options::{Exit, Input, InputPolicy, Outcome};
 use super::steps::Session;
 use super::task::{Recorded, TaskCx};
 use crate::channel::Keep;
-use crate::checkpoint::{Record, RecordKind, RecordOp, Source, epoch};
+use crate::checkpoint::{ByTask, Record, RecordKind, RecordOp, Source, epoch};
 use crate::command::{ClientCommand, Target, Update};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, RunError, panic_text};
@@ -148,9 +148,11 @@ async fn store(
 pub(super) async fn abandon_open(session: &mut Session) -> Result<(), RunError> {
     let graph = session.run.graph.clone();
     let (view, info) = (session.view(), session.step_info(session.thread.step + 1));
+    let records = session.records.clone();
+    let records = ByTask::of(&records);
     let mut left = Update::new();
     for task in plan_unlimited(&graph, &session.thread) {
-        let recorded = Recorded::of(&session.records, &task.path);
+        let recorded = Recorded::of(&records, &task.path);
         let Some(node) = task.node() else { continue };
         let task = TaskCx::new(&session.run, view.clone(), info, &task, recorded);
         let cx = NodeCx::new(Arc::new(task), 1);

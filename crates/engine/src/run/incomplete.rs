@@ -8,7 +8,7 @@ use super::steps::{End, Session};
 use super::stored::stored_result;
 use super::task::TaskCx;
 use crate::channel::Slot;
-use crate::checkpoint::{Record, RecordKey, RecordKind, RecordOp, Scope};
+use crate::checkpoint::{ByTask, Record, RecordKey, RecordKind, RecordOp, Scope};
 use crate::error::RunError;
 use crate::step::{Done, Results, Task, ThreadState, apply};
 use std::sync::Arc;
@@ -83,15 +83,18 @@ impl Session {
     ///
     /// # Errors
     /// If it wrote or went where the graph has nothing any more.
-    pub(crate) fn finished(&self, task: &Task) -> Result<Option<Done>, RunError> {
-        let done = self.records.iter().find_map(|record| match &record.kind {
+    pub(crate) fn finished(
+        &self,
+        records: &ByTask<'_>,
+        task: &Task,
+    ) -> Result<Option<Done>, RunError> {
+        let mut records = records.task(&task.path).iter();
+        let done = records.find_map(|record| match &record.kind {
             RecordKind::Done {
                 writes,
                 targets,
                 joins,
-            } if record.task == task.path => {
-                Some(stored_result(&self.run, task, writes, targets, joins))
-            }
+            } => Some(stored_result(&self.run, task, writes, targets, joins)),
             _ => None,
         });
         done.transpose()

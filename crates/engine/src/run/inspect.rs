@@ -3,7 +3,7 @@
 use super::Runner;
 use super::child::child_namespace;
 use super::open::load_thread;
-use crate::checkpoint::{Checkpoint, RecordKind, Scope, Source, ThreadKey};
+use crate::checkpoint::{ByTask, Checkpoint, RecordKind, Scope, Source, ThreadKey};
 use crate::error::RunError;
 use crate::interrupt::Interrupt;
 use crate::state::ChannelIx;
@@ -11,6 +11,7 @@ use crate::step::{Done, Results, Task, ThreadState, apply, plan_unlimited};
 use crate::value::Map;
 use crate::world::{Id, Timestamp};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The state of a thread at a checkpoint.
@@ -233,14 +234,16 @@ impl Runner {
     fn as_stored(&self, checkpoint: &Checkpoint) -> Result<Snapshot, RunError> {
         let thread = load_thread(&self.graph, checkpoint)?;
         let asked = checkpoint.all_questions();
-        Ok(self.snapshot(checkpoint, &thread, asked, &[]).0)
+        Ok(self
+            .snapshot(checkpoint, &thread, asked, &BTreeSet::new())
+            .0)
     }
 
     /// The state at the newest checkpoint, with the paths of its pending tasks.
     fn newest(&self, checkpoint: &Checkpoint) -> Result<(Snapshot, Vec<Arc<str>>), RunError> {
         let mut thread = load_thread(&self.graph, checkpoint)?;
         let open = checkpoint.open_questions();
-        let done: Vec<&Arc<str>> = checkpoint
+        let done: BTreeSet<&Arc<str>> = checkpoint
             .records
             .iter()
             .filter(|record| matches!(record.kind, RecordKind::Done { .. }))
@@ -265,20 +268,17 @@ impl Runner {
         &self,
         checkpoint: &Checkpoint,
         thread: &ThreadState,
-        done: &[&Arc<str>],
+        done: &BTreeSet<&Arc<str>>,
     ) -> Option<ThreadState> {
         let table = &self.graph.0.channels;
         let tasks: Vec<Task> = plan_unlimited(&self.graph, thread)
             .into_iter()
-            .filter(|task| done.contains(&&task.path))
+            .filter(|task| done.contains(&task.path))
             .collect();
+        let records = ByTask::of(&checkpoint.records);
         let results = tasks.iter().map(|task| {
             let mut result = Done::default();
-            for record in checkpoint
-                .records
-                .iter()
-                .filter(|record| record.task == task.path)
-            {
+            for record in records.task(&task.path) {
                 if let RecordKind::Done { writes, .. } = &record.kind {
                     let known = writes.iter().filter_map(|write| {
                         Some((table.find(&write.channel)?, write.write.clone()))
@@ -302,15 +302,11 @@ impl Runner {
         checkpoint: &Checkpoint,
         thread: &ThreadState,
         interrupts: Vec<Interrupt>,
-        done: &[&Arc<str>],
+        done: &BTreeSet<&Arc<str>>,
     ) -> (Snapshot, Vec<Arc<str>>) {
+        let records = ByTask::of(&checkpoint.records);
         let failed = |path: &Arc<str>| {
-            let of_task = || {
-                checkpoint
-                    .records
-                    .iter()
-                    .filter(|record| record.task == *path)
-            };
+            let of_task = || records.task(path).iter();
             let last = of_task().find_map(|record| match &record.kind {
                 RecordKind::Failed(error) => Some(error.clone()),
                 _ => None,
@@ -332,7 +328,7 @@ impl Runner {
                 path = format!("{node}#{dispatched}").into();
                 dispatched += 1;
             }
-            (!done.contains(&&path)).then(|| {
+            (!done.contains(&path)).then(|| {
                 let pending = Pending {
                     error: failed(&path),
                     node,

@@ -8,7 +8,7 @@ use super::limits::{StepBound, keep_spent, out_of_time};
 use super::options::{Exit, Outcome};
 use super::task::{Recorded, StepInfo, TaskCx};
 use crate::checkpoint::epoch;
-use crate::checkpoint::{Advance, Record, RecordKind, RecordOp, Source};
+use crate::checkpoint::{Advance, ByTask, Record, RecordKind, RecordOp, Source};
 use crate::command::{Command, START};
 use crate::error::RunError;
 use crate::event::EventKind;
@@ -306,6 +306,7 @@ impl Session {
         let number = self.thread.step + 1;
         let run = &self.run;
         let (view, info) = (self.view(), self.step_info(number));
+        let records = ByTask::of(&self.records);
         let contexts: Vec<Arc<TaskCx>> = tasks
             .iter()
             .map(|task| {
@@ -314,7 +315,7 @@ impl Session {
                     view.clone(),
                     info,
                     task,
-                    Recorded::of(&self.records, &task.path),
+                    Recorded::of(&records, &task.path),
                 ))
             })
             .collect();
@@ -339,8 +340,10 @@ impl Session {
                 }
             };
         }
-        let finished: Result<Vec<Option<Done>>, RunError> =
-            tasks.iter().map(|task| self.finished(task)).collect();
+        let finished: Result<Vec<Option<Done>>, RunError> = tasks
+            .iter()
+            .map(|task| self.finished(&records, task))
+            .collect();
         let mut finished = finished?;
         for (cx, done) in contexts.iter().zip(&finished) {
             if let Some(done) = done {

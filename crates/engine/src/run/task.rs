@@ -2,7 +2,7 @@
 
 use super::budget::Spend;
 use super::context::RunCx;
-use crate::checkpoint::{CallRecord, HANDLER, Record, RecordKind};
+use crate::checkpoint::{ByTask, CallRecord, HANDLER, Record, RecordKind};
 use crate::error::{HandledError, Location, RunError};
 use crate::graph::NodeIx;
 use crate::interrupt::{Interrupt, Slot};
@@ -101,21 +101,21 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     /// What the records of a checkpoint say of the task at this path.
-    pub(crate) fn of(records: &[Record], path: &str) -> Option<Box<Self>> {
+    pub(crate) fn of(records: &ByTask<'_>, path: &str) -> Option<Box<Self>> {
         if records.is_empty() {
             return None;
         }
-        let mut recorded = Self::of_one(records, path);
-        let handler = handler_name(path);
-        if records.iter().any(|record| *record.task == *handler) {
-            recorded.handler = Some(Self::of_one(records, &handler));
+        let mut recorded = Self::of_one(records.task(path));
+        let of_handler = records.task(&handler_name(path));
+        if !of_handler.is_empty() {
+            recorded.handler = Some(Self::of_one(of_handler));
         }
         Some(recorded)
     }
 
-    fn of_one(records: &[Record], path: &str) -> Box<Self> {
+    fn of_one(records: &[&Record]) -> Box<Self> {
         let mut recorded = Box::<Self>::default();
-        for record in records.iter().filter(|record| &*record.task == path) {
+        for record in records {
             match &record.kind {
                 RecordKind::Asked { slot, .. } => recorded.open.push(slot.clone()),
                 RecordKind::Answered { slot, value } => {

@@ -14,8 +14,8 @@ use super::options::{Durability, InputPolicy, RunOptions};
 use super::steps::Session;
 use super::task::TaskCx;
 use crate::checkpoint::{
-    Advance, CallState, Checkpointer, HANDLER, Record, RecordKind, Scope, Source, ThreadKey,
-    by_edges,
+    Advance, ByTask, CallState, Checkpointer, HANDLER, Record, RecordKind, Scope, Source,
+    ThreadKey, by_edges,
 };
 use crate::command::{END, Output, START};
 use crate::error::RunError;
@@ -270,13 +270,15 @@ impl Updating<'_> {
         self.settle();
         let session = &mut self.session;
         let graph = session.run.graph.clone();
+        let records = session.records.clone();
+        let records = ByTask::of(&records);
         let mut finished: Vec<(Task, Done)> = Vec::new();
         let mut open = Vec::new();
         for (task, planned) in plan_unlimited(&graph, &session.thread)
             .into_iter()
             .zip(std::mem::take(&mut session.thread.next))
         {
-            match session.finished(&task)? {
+            match session.finished(&records, &task)? {
                 Some(done) => finished.push((task, done)),
                 None => open.push(planned),
             }
