@@ -88,6 +88,16 @@ impl NodeError {
         })
     }
 
+    /// What went wrong, in words: for errors that `?` can not take, such as a text or a `Box<dyn Error>`.
+    ///
+    /// ```
+    /// let error = tine_engine::NodeError::msg("the file is empty");
+    /// assert_eq!(error.to_string(), "the file is empty");
+    /// ```
+    pub fn msg(message: impl fmt::Display) -> Self {
+        Self::new(ErrorClass::Internal, message.to_string())
+    }
+
     /// A label, a route or a key that maps to no node.
     pub fn unmapped_route(label: impl Into<Arc<str>>) -> Self {
         Self::from_kind(NodeErrorKind::UnmappedRoute {

@@ -58,6 +58,20 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
+    /// Up to so many attempts in all, with the waits and errors of the default policy.
+    ///
+    /// ```
+    /// let policy = tine_engine::RetryPolicy::attempts(3);
+    /// assert_eq!(policy.max_attempts, 3);
+    /// ```
+    #[must_use]
+    pub fn attempts(max_attempts: u32) -> Self {
+        Self {
+            max_attempts,
+            ..Self::default()
+        }
+    }
+
     /// How long to wait after `attempt` (counted from 1) failed with an error of this class; `None` if that was the
     /// last.
     #[must_use]

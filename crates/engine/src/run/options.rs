@@ -248,3 +248,17 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown_ids: Vec<String>,
 }
+
+impl Outcome {
+    /// The outcome as a result, for programs that are done with a run that failed: the error of one that failed or ran
+    /// into a limit. One that asks, pauses, was drained or cancelled is no error.
+    ///
+    /// # Errors
+    /// That of the run.
+    pub fn into_result(self) -> Result<Self, RunError> {
+        match self.exit.error() {
+            Some(error) => Err(error.clone()),
+            None => Ok(self),
+        }
+    }
+}

@@ -147,3 +147,20 @@ fn an_update_keeps_the_counts_of_visits() {
     // The update is no visit, for the node did not run.
     assert_eq!(outcome.values["n"].to_canonical(), "[3,4]");
 }
+
+#[test]
+fn an_outcome_is_an_error_only_if_its_run_is() {
+    for (steps, error) in [(1, Some("step_limit")), (5, None)] {
+        let mut graph = Graph::builder("short");
+        graph.node("a", |_: NodeCx| async { Ok::<_, NodeError>(()) });
+        graph.edge(START, "a");
+        let scene = Scene::new(graph.build().unwrap());
+        let options = RunOptions {
+            step_limit: steps,
+            ..RunOptions::default()
+        };
+        let outcome = block_on(scene.run(nothing(), options)).unwrap();
+        let found = outcome.into_result().err().map(|error| error.code());
+        assert_eq!(found.as_deref(), error);
+    }
+}
