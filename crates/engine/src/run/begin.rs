@@ -2,9 +2,10 @@
 
 use super::answers::{Matched, answer_anew, match_answers};
 use super::base::{Base, Stands};
+use super::budget::Spend;
 use super::command::{check_command, check_input, fold_command, input_writes, writes_of};
 use super::execute::beside_steps;
-use super::limits::keep_began;
+use super::limits::{keep_began, keep_spent};
 use super::options::{Exit, Input, InputPolicy, Outcome};
 use super::steps::Session;
 use super::task::{Recorded, TaskCx};
@@ -121,10 +122,27 @@ pub(super) fn plan_start(
 /// Begins a branch: stores what is planned here as a checkpoint of its own, so that everything runs again under new
 /// names; with the answers that hold there.
 async fn fork(session: &mut Session, answers: Vec<RecordOp>) -> Result<(), RunError> {
+    settle(session);
     session.thread.step += 1;
     let mut records = Vec::new();
     RecordOp::apply_all(answers, &mut records);
     store(session, Source::Fork, records).await
+}
+
+/// Adds what the open tasks have spent to the account of the run: their records end here.
+pub(super) fn settle(session: &mut Session) {
+    let spent = session
+        .records
+        .iter()
+        .filter_map(|record| match record.kind {
+            RecordKind::Spent(spent) => Some(spent),
+            _ => None,
+        });
+    let spent = spent.fold(Spend::default(), Spend::and);
+    if !spent.is_zero() {
+        let graph = session.run.graph.clone();
+        keep_spent(&graph, &mut session.thread, spent);
+    }
 }
 
 /// Stores a checkpoint of a run that was announced. Who listens hears of its end, should that not work.

@@ -3,12 +3,10 @@
 use super::Runner;
 use super::attempt::finish_as;
 use super::base::{Base, Stands};
-use super::begin::{abandon_open, plan_start};
-use super::budget::Spend;
+use super::begin::{abandon_open, plan_start, settle};
 use super::command::{input_writes, nowhere};
 use super::durable::Durable;
 use super::infer::last_ran;
-use super::limits::keep_spent;
 use super::open::{self, Invocation};
 use super::options::{Durability, InputPolicy, RunOptions};
 use super::steps::Session;
@@ -267,7 +265,7 @@ impl Updating<'_> {
 
     async fn end(&mut self) -> Result<(), RunError> {
         self.skip_input();
-        self.settle();
+        settle(&mut self.session);
         let session = &mut self.session;
         let graph = session.run.graph.clone();
         let records = session.records.clone();
@@ -350,7 +348,7 @@ impl Updating<'_> {
         }
         drop(view);
         self.skip_input();
-        self.settle();
+        settle(&mut self.session);
         self.session.thread.next.clear();
         apply(&graph, &mut self.session.thread, &tasks, results)?;
         let after = self.planned();
@@ -384,23 +382,6 @@ impl Updating<'_> {
             TaskKind::Node { input, .. } => (task.path, input),
         });
         tasks.collect()
-    }
-
-    /// Adds what the open tasks have spent to the account of the run: their records end here.
-    fn settle(&mut self) {
-        let records = match self.base.stands {
-            Stands::Passed => &[],
-            Stands::Newest | Stands::NewestById => self.session.records.as_slice(),
-        };
-        let spent = records.iter().filter_map(|record| match record.kind {
-            RecordKind::Spent(spent) => Some(spent),
-            _ => None,
-        });
-        let spent = spent.fold(Spend::default(), Spend::and);
-        if !spent.is_zero() {
-            let graph = self.session.run.graph.clone();
-            keep_spent(&graph, &mut self.session.thread, spent);
-        }
     }
 }
 

@@ -527,3 +527,31 @@ fn who_spends_nothing_stores_nothing() {
         format!(r#"__account {{"began":0}}, {log}"#)
     );
 }
+
+#[test]
+fn neither_an_update_nor_a_fork_forgets_what_was_spent() {
+    let scene = Scene::new(graph(|graph| {
+        graph.node("pay", |cx: NodeCx| async move {
+            let reservation = cx.reserve(Spend::tokens(10))?;
+            reservation.settle(Spend::tokens(10)).await?;
+            cx.interrupt("well?")?;
+            Ok::<_, NodeError>(Update::new())
+        });
+        graph.edge(START, "pay");
+    }));
+    let spent = |with: Input, options: RunOptions| {
+        let outcome = block_on(scene.run(with, options)).unwrap();
+        assert_eq!(outcome.exit.name(), "interrupted");
+        outcome.spent.tokens
+    };
+    assert_eq!(spent(nothing(), RunOptions::default()), 10);
+    let thread = crate::scene::thread();
+    block_on(scene.runner.update(&thread, START, Update::new())).unwrap();
+    assert_eq!(spent(Input::Continue, RunOptions::default()), 20);
+    let again = RunOptions {
+        at: Some(scene.state().id),
+        ..RunOptions::default()
+    };
+    assert_eq!(spent(Input::Continue, again), 30);
+    assert_eq!(spent(Input::Continue, RunOptions::default()), 40);
+}
