@@ -5,6 +5,7 @@
 mod abandon;
 mod answer_checks;
 mod answers;
+mod bad_input;
 mod bad_store;
 mod blocking;
 mod branches;
