@@ -18,6 +18,7 @@ mod contexts;
 mod drain;
 mod durability;
 mod export;
+mod extremes;
 mod faults;
 mod handlers;
 mod journal;
