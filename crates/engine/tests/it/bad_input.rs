@@ -172,6 +172,24 @@ fn commands_with_channels_that_are_not_there_write_nothing() {
 }
 
 #[test]
+fn clients_go_nowhere_either() {
+    let refused = |target: Target| {
+        let scene = Scene::new(graph(goes("end"), |_| ()));
+        let command = || ClientCommand {
+            goto: vec![target.clone()],
+            ..ClientCommand::default()
+        };
+        let first = check(&scene, command(), RunOptions::default());
+        assert_eq!(check(&scene, command(), RunOptions::default()), first);
+        first
+    };
+    insta::assert_snapshot!(refused(START.into()), @"refused as unknown_node: graph `g` has no node `__start__`");
+    insta::assert_snapshot!(refused("".into()), @"refused as unknown_node: graph `g` has no node ``");
+    insta::assert_snapshot!(refused(Target::dispatch(END, 1)), @"refused as invalid_update: command: dispatches to END, which takes no input");
+    insta::assert_snapshot!(refused(Target::dispatch("nowhere", 1)), @"refused as unknown_node: graph `g` has no node `nowhere`");
+}
+
+#[test]
 fn inputs_with_nothing_in_them_are_told_from_those_that_begin_a_run() {
     let scene = || Scene::new(graph(goes("end"), |_| ()));
     let alone = |input: Input| check(&scene(), input, RunOptions::default());
@@ -209,7 +227,7 @@ fn options_that_let_nothing_run_are_refused() {
     insta::assert_snapshot!(refused(RunOptions { max_parallel: 0, ..default() }), @"refused as invalid_option: `max_parallel` of 0 lets no task run; the least is 1");
     insta::assert_snapshot!(refused(RunOptions { step_timeout: Some(Duration::ZERO), ..default() }), @"refused as invalid_option: `step_timeout` of 0 lets nothing run; leave it out, or make it longer");
     let at = |node: &str| Breakpoints::Nodes(vec!["n".into(), node.into()]);
-    insta::assert_snapshot!(refused(RunOptions { interrupt_before: at("nn"), ..default() }), @"refused as invalid_option: a breakpoint names `nn`, and graph `g` has no such node");
+    insta::assert_snapshot!(refused(RunOptions { interrupt_before: at("nn"), ..default() }), @"refused as invalid_option: a breakpoint names `nn`, and graph `g` has no such node; did you mean `n`?");
     insta::assert_snapshot!(refused(RunOptions { interrupt_after: at(START), ..default() }), @"refused as invalid_option: a breakpoint names `__start__`, and graph `g` has no such node");
     insta::assert_snapshot!(refused(RunOptions { interrupt_after: at(END), ..default() }), @"refused as invalid_option: a breakpoint names `__end__`, and graph `g` has no such node");
     // Limits that nothing meets are no mistake.
@@ -395,4 +413,40 @@ fn a_thread_of_another_graph_is_refused_whole_and_kept() {
     let done = first.invoke(Input::Continue).unwrap();
     assert_eq!(done.exit.name(), "done");
     assert_eq!(done.values["log"].to_canonical(), r#"["a","b","z","c"]"#);
+}
+
+#[test]
+fn a_join_that_is_no_more_is_still_there_for_the_graph_that_has_it() {
+    let graph = |joins: bool| {
+        let mut graph = Graph::builder("g");
+        graph.channel("log", append::<String>());
+        for name in ["a", "b", "c"] {
+            graph.node(name, move |_: NodeCx| async move {
+                Ok::<_, NodeError>(Update::new().set("log", name))
+            });
+        }
+        graph.edge(START, "a").edge("a", "b");
+        if joins {
+            graph.join(["a", "b"], "c");
+        }
+        graph.build().unwrap()
+    };
+    let store = Arc::new(MemoryCheckpointer::new());
+    let old = Scene::over(graph(true), store.clone());
+    let options = RunOptions {
+        max_steps: Some(1),
+        ..RunOptions::default()
+    };
+    block_on(old.run(nothing(), options)).unwrap();
+    let fills = old.state().id;
+    // `b` runs as planned, and nobody waits for it.
+    let new = Scene::over(graph(false), store);
+    let outcome = new.invoke(Input::Continue);
+    insta::assert_snapshot!(shown(&outcome), @r#"done with ["a","b"]"#);
+    let options = RunOptions {
+        at: Some(fills),
+        ..RunOptions::default()
+    };
+    let outcome = block_on(old.run(Input::Continue, options));
+    insta::assert_snapshot!(shown(&outcome), @r#"done with ["a","b","c"]"#);
 }

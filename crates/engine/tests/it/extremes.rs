@@ -207,6 +207,8 @@ fn an_update_of_ten_thousand_channels_is_whole_or_not_at_all() {
     let refused = scene.invoke(nothing()).unwrap();
     let error = refused.exit.error().unwrap();
     assert_eq!(error.code(), "invalid_update");
+    let told = error.to_string();
+    assert!(told.ends_with("`c0048`, `c0049` and 9950 more"), "{told}");
     assert!(refused.values.is_empty());
     let outcome = scene.invoke(input(json!({"c0000": 0}))).unwrap();
     assert_eq!(outcome.exit.name(), "done");
