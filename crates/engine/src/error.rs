@@ -549,16 +549,18 @@ fn over_budget(location: &Location, budget: &str, limit: u64, spent: u64, asked:
     )
 }
 
-fn list(names: &[Arc<str>]) -> String {
+/// Names for a message: all, unless nobody would read them.
+pub(crate) fn list(names: &[Arc<str>]) -> String {
+    const READ: usize = 50;
     if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ")
+        return "none".to_owned();
     }
+    let quoted = names.iter().take(READ).map(|name| format!("`{name}`"));
+    let mut text = quoted.collect::<Vec<_>>().join(", ");
+    if names.len() > READ {
+        text.push_str(&format!(" and {} more", names.len() - READ));
+    }
+    text
 }
 
 fn both(writers: &[Arc<str>]) -> String {

@@ -46,9 +46,7 @@ pub enum Problem {
         channel: Arc<str>,
     },
     /// A name that is reserved, empty, or has a character that paths are made with.
-    #[error(
-        "`{name}` can not be the name of a {what}: it is empty, reserved, or has one of / : | #"
-    )]
+    #[error("`{name}` can not be the name of a {what}: {}", bad_name(what))]
     BadName {
         /// What has the name.
         what: &'static str,
@@ -109,6 +107,13 @@ pub enum Problem {
         /// The node that waits.
         target: Arc<str>,
     },
+}
+
+fn bad_name(what: &str) -> &'static str {
+    match what {
+        "channel" => "it is empty, or begins with `__`, as those of the engine do",
+        _ => "it is empty, reserved, or has one of / : | #",
+    }
 }
 
 fn meant(nearest: Option<&str>) -> String {

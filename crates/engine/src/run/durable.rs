@@ -2,10 +2,13 @@
 
 use super::options::Durability;
 use crate::checkpoint::{Advance, RecordOp, ThreadWriter};
-use crate::error::StoreError;
+use crate::error::{StoreError, panic_text};
 use crate::world::Id;
+use futures_util::FutureExt;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -23,14 +26,8 @@ pub(crate) struct Durable {
 enum Mode {
     Sync(Arc<dyn ThreadWriter>),
     Async(Queue),
-    Exit {
-        writer: Arc<dyn ThreadWriter>,
-        held: Mutex<Held>,
-    },
+    Exit(AtEnd),
 }
-
-/// By namespace, the checkpoint that stands for all that were not stored.
-type Held = BTreeMap<Arc<str>, Advance>;
 
 impl Durable {
     /// Puts a writer behind a durability.
@@ -39,10 +36,11 @@ impl Durable {
         let mode = match (durability, runtime) {
             (Durability::Async, Ok(runtime)) => Mode::Async(Queue::new(writer, &runtime)),
             (Durability::Sync | Durability::Async, _) => Mode::Sync(writer),
-            (Durability::Exit, _) => Mode::Exit {
+            (Durability::Exit, _) => Mode::Exit(AtEnd {
                 writer,
                 held: Mutex::default(),
-            },
+                writing: tokio::sync::Mutex::default(),
+            }),
         };
         Self { mode }
     }
@@ -51,7 +49,7 @@ impl Durable {
     pub(crate) fn at_once(&self) -> Option<&dyn ThreadWriter> {
         match &self.mode {
             Mode::Sync(writer) => Some(&**writer),
-            Mode::Async(_) | Mode::Exit { .. } => None,
+            Mode::Async(_) | Mode::Exit(_) => None,
         }
     }
 
@@ -74,19 +72,7 @@ impl Durable {
         match &self.mode {
             Mode::Sync(writer) => writer.advance(namespace, advance).await,
             Mode::Async(queue) => queue.advance(namespace, advance).await,
-            Mode::Exit { writer, held } => {
-                let before = lock(held).remove(namespace);
-                let advance = match before {
-                    Some(before) if advance.parent == Some(before.id) => before.then(advance),
-                    Some(before) => {
-                        writer.advance(namespace, before).await?;
-                        advance
-                    }
-                    None => advance,
-                };
-                lock(held).insert(namespace.clone(), advance);
-                Ok(())
-            }
+            Mode::Exit(end) => end.take(namespace, advance).await,
         }
     }
 
@@ -100,10 +86,7 @@ impl Durable {
         match &self.mode {
             Mode::Sync(writer) => writer.record(namespace, checkpoint, ops).await,
             Mode::Async(queue) => queue.record(namespace, checkpoint, ops).await,
-            Mode::Exit { writer, .. } => {
-                self.flush(Some(namespace)).await?;
-                writer.record(namespace, checkpoint, ops).await
-            }
+            Mode::Exit(end) => end.record(namespace, checkpoint, ops).await,
         }
     }
 
@@ -117,21 +100,23 @@ impl Durable {
 
     /// Whether what a task finished with is stored while others of its step still run.
     pub(crate) fn records_early(&self) -> bool {
-        !matches!(self.mode, Mode::Exit { .. })
+        !matches!(self.mode, Mode::Exit(_))
     }
 
     /// Makes durable what is held of a child, if anything is.
     pub(crate) async fn flush_held(&self, namespace: &Arc<str>) -> Result<(), StoreError> {
-        match &self.mode {
-            Mode::Exit { held, .. } if !lock(held).contains_key(namespace) => Ok(()),
-            _ => self.flush(Some(namespace)).await,
+        if let Mode::Exit(end) = &self.mode
+            && !end.holds(namespace).await
+        {
+            return Ok(());
         }
+        self.flush(Some(namespace)).await
     }
 
     /// Ends a child: its checkpoint may be held as long as those of the graphs above it are.
     pub(crate) async fn flush_child(&self, namespace: &Arc<str>) -> Result<(), StoreError> {
         match &self.mode {
-            Mode::Exit { .. } => Ok(()),
+            Mode::Exit(_) => Ok(()),
             _ => self.flush(Some(namespace)).await,
         }
     }
@@ -144,13 +129,7 @@ impl Durable {
         match &self.mode {
             Mode::Sync(_) => Ok(()),
             Mode::Async(queue) => queue.flush().await,
-            Mode::Exit { writer, held } => {
-                let due = take_due(held, namespace);
-                for (namespace, advance) in due {
-                    writer.advance(&namespace, advance).await?;
-                }
-                Ok(())
-            }
+            Mode::Exit(end) => end.flush(namespace).await,
         }
     }
 }
@@ -160,10 +139,91 @@ impl fmt::Debug for Durable {
         let mode = match &self.mode {
             Mode::Sync(_) => Durability::Sync,
             Mode::Async(_) => Durability::Async,
-            Mode::Exit { .. } => Durability::Exit,
+            Mode::Exit(_) => Durability::Exit,
         };
         out.debug_tuple("Durable").field(&mode).finish()
     }
+}
+
+/// By namespace, the checkpoint that stands for all that were not stored.
+type Held = BTreeMap<Arc<str>, Advance>;
+
+/// Writes one checkpoint at the end, and where something must be recorded before it.
+struct AtEnd {
+    writer: Arc<dyn ThreadWriter>,
+    held: Mutex<Held>,
+    /// Held from taking something out until it is written, so that tasks side by side record nothing before the
+    /// checkpoint at which it stands. In it the first write that failed: what comes later has nothing to stand on.
+    writing: tokio::sync::Mutex<Option<StoreError>>,
+}
+
+impl AtEnd {
+    async fn take(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
+        let mut failed = self.writing.lock().await;
+        let before = lock(&self.held).remove(namespace);
+        let advance = match before {
+            Some(before) if advance.parent == Some(before.id) => before.then(advance),
+            Some(before) => {
+                let write = self.writer.advance(namespace, before);
+                unless_failed(&mut failed, write).await?;
+                advance
+            }
+            None => advance,
+        };
+        lock(&self.held).insert(namespace.clone(), advance);
+        Ok(())
+    }
+
+    /// Whether something of this namespace is still to be written, when all that is being written is.
+    async fn holds(&self, namespace: &Arc<str>) -> bool {
+        let _written = self.writing.lock().await;
+        lock(&self.held).contains_key(namespace)
+    }
+
+    async fn record(
+        &self,
+        namespace: &Arc<str>,
+        checkpoint: Id,
+        ops: Vec<RecordOp>,
+    ) -> Result<(), StoreError> {
+        self.flush(Some(namespace)).await?;
+        // Not under the lock: records of tasks side by side wait for no other.
+        self.writer.record(namespace, checkpoint, ops).await
+    }
+
+    async fn flush(&self, namespace: Option<&Arc<str>>) -> Result<(), StoreError> {
+        let mut failed = self.writing.lock().await;
+        let due = take_due(&self.held, namespace);
+        for (namespace, advance) in due {
+            let write = self.writer.advance(&namespace, advance);
+            unless_failed(&mut failed, write).await?;
+        }
+        failed.clone().map_or(Ok(()), Err)
+    }
+}
+
+/// Writes, unless a write failed before.
+async fn unless_failed(
+    failed: &mut Option<StoreError>,
+    write: impl Future<Output = Result<(), StoreError>>,
+) -> Result<(), StoreError> {
+    if let Some(error) = failed {
+        return Err(error.clone());
+    }
+    caught(write)
+        .await
+        .inspect_err(|error| *failed = Some(error.clone()))
+}
+
+/// Makes an error of a store's panic, where others wait for what it was to write.
+async fn caught(write: impl Future<Output = Result<(), StoreError>>) -> Result<(), StoreError> {
+    let written = AssertUnwindSafe(write).catch_unwind().await;
+    written.unwrap_or_else(|payload| {
+        Err(StoreError::Unavailable {
+            place: "the store".to_owned(),
+            message: panic_text(&*payload),
+        })
+    })
 }
 
 /// Takes what is to be stored out: all, or what stands in a namespace and in those of the graphs above it, these first.
@@ -263,10 +323,10 @@ async fn work(
             }
             (Some(error), Job::Record(.., reply) | Job::Flush(reply)) => (Err(error), Some(reply)),
             (None, Job::Advance(namespace, advance)) => {
-                (writer.advance(&namespace, *advance).await, None)
+                (caught(writer.advance(&namespace, *advance)).await, None)
             }
             (None, Job::Record(namespace, checkpoint, ops, reply)) => {
-                let stored = writer.record(&namespace, checkpoint, ops).await;
+                let stored = caught(writer.record(&namespace, checkpoint, ops)).await;
                 (stored, Some(reply))
             }
             (None, Job::Flush(reply)) => (Ok(()), Some(reply)),

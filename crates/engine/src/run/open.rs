@@ -15,6 +15,7 @@ use crate::checkpoint::{Checkpoint, Scope};
 use crate::error::RunError;
 use crate::graph::{Breakpoints, Graph};
 use crate::step::ThreadState;
+use crate::text::nearest;
 use crate::world::Id;
 use std::sync::Arc;
 
@@ -185,8 +186,11 @@ fn check_options(graph: &Graph, options: &RunOptions) -> Result<(), RunError> {
         if let Breakpoints::Nodes(nodes) = breakpoints
             && let Some(node) = nodes.iter().find(|node| graph.find(node).is_none())
         {
+            let known = graph.nodes().map(|known| &**known);
+            let meant = nearest(node, known);
+            let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
             return invalid(format!(
-                "a breakpoint names `{node}`, and graph `{}` has no such node",
+                "a breakpoint names `{node}`, and graph `{}` has no such node{meant}",
                 graph.name()
             ));
         }

@@ -2,7 +2,7 @@
 
 use super::Done;
 use crate::command::{ChannelRef, Command, GraphScope, Output, Target, Update, Write};
-use crate::error::{NodeError, NodeErrorKind};
+use crate::error::{NodeError, NodeErrorKind, list};
 use crate::graph::{Exits, Graph, NodeIx};
 use crate::state::ChannelIx;
 use smallvec::SmallVec;
@@ -48,15 +48,12 @@ fn resolve_write(
     let table = &graph.0.channels;
     let ix = table.resolve(channel).filter(|ix| table.is_declared(*ix));
     let Some(ix) = ix else {
-        let known: Vec<String> = graph
-            .channels()
-            .map(|(name, _)| format!("`{name}`"))
-            .collect();
+        let known: Vec<Arc<str>> = graph.channels().map(|(name, _)| name.clone()).collect();
         return Err(invalid(format!(
             "writes to `{}`, and graph `{}` declares no such channel; it has {}",
             channel.name,
             graph.name(),
-            known.join(", ")
+            list(&known)
         )));
     };
     let write = table.spec(ix).reducer.prepare(write, new_id);

@@ -5,6 +5,8 @@
 mod abandon;
 mod answer_checks;
 mod answers;
+mod bad_input;
+mod bad_store;
 mod blocking;
 mod branches;
 mod budgets;
@@ -16,6 +18,7 @@ mod contexts;
 mod drain;
 mod durability;
 mod export;
+mod extremes;
 mod faults;
 mod handlers;
 mod journal;
