@@ -5,6 +5,7 @@ use crate::checkpoint::{Advance, RecordOp, ThreadWriter};
 use crate::error::{StoreError, panic_text};
 use crate::world::Id;
 use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -36,11 +37,7 @@ impl Durable {
         let mode = match (durability, runtime) {
             (Durability::Async, Ok(runtime)) => Mode::Async(Queue::new(writer, &runtime)),
             (Durability::Sync | Durability::Async, _) => Mode::Sync(writer),
-            (Durability::Exit, _) => Mode::Exit(AtEnd {
-                writer,
-                held: Mutex::default(),
-                writing: tokio::sync::Mutex::default(),
-            }),
+            (Durability::Exit, _) => Mode::Exit(AtEnd::new(writer)),
         };
         Self { mode }
     }
@@ -151,33 +148,49 @@ type Held = BTreeMap<Arc<str>, Advance>;
 /// Writes one checkpoint at the end, and where something must be recorded before it.
 struct AtEnd {
     writer: Arc<dyn ThreadWriter>,
-    held: Mutex<Held>,
-    /// Held from taking something out until it is written, so that tasks side by side record nothing before the
-    /// checkpoint at which it stands. In it the first write that failed: what comes later has nothing to stand on.
-    writing: tokio::sync::Mutex<Option<StoreError>>,
+    state: Mutex<AtEndState>,
 }
 
+struct AtEndState {
+    held: Held,
+    written: Written,
+}
+
+/// Ends when all is written that was ever taken out of what is held, or with the first error: what comes later has
+/// nothing to stand on.
+///
+/// Who waits for it drives it, and who stops waiting (a task that timed out) leaves it to the next who does: so nothing
+/// that was taken out is lost, and nothing is recorded before the checkpoint at which it stands.
+type Written = Shared<BoxFuture<'static, Result<(), StoreError>>>;
+
 impl AtEnd {
+    fn new(writer: Arc<dyn ThreadWriter>) -> Self {
+        let written = std::future::ready(Ok(())).boxed().shared();
+        let held = Held::new();
+        let state = Mutex::new(AtEndState { held, written });
+        Self { writer, state }
+    }
+
     async fn take(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
-        let mut failed = self.writing.lock().await;
-        let before = lock(&self.held).remove(namespace);
-        let advance = match before {
-            Some(before) if advance.parent == Some(before.id) => before.then(advance),
-            Some(before) => {
-                let write = self.writer.advance(namespace, before);
-                unless_failed(&mut failed, write).await?;
-                advance
-            }
-            None => advance,
+        let written = {
+            let state = &mut *self.lock();
+            let (advance, due) = match state.held.remove(namespace) {
+                Some(before) if advance.parent == Some(before.id) => (before.then(advance), None),
+                before => (advance, before),
+            };
+            let due = due.map(|due| (namespace.clone(), due));
+            state.held.insert(namespace.clone(), advance);
+            self.write(state, due.into_iter().collect())
         };
-        lock(&self.held).insert(namespace.clone(), advance);
-        Ok(())
+        written.await
     }
 
     /// Whether something of this namespace is still to be written, when all that is being written is.
     async fn holds(&self, namespace: &Arc<str>) -> bool {
-        let _written = self.writing.lock().await;
-        lock(&self.held).contains_key(namespace)
+        let written = self.lock().written.clone();
+        // An error is told to whoever writes next, and at the end.
+        drop(written.await);
+        self.lock().held.contains_key(namespace)
     }
 
     async fn record(
@@ -187,32 +200,38 @@ impl AtEnd {
         ops: Vec<RecordOp>,
     ) -> Result<(), StoreError> {
         self.flush(Some(namespace)).await?;
-        // Not under the lock: records of tasks side by side wait for no other.
         self.writer.record(namespace, checkpoint, ops).await
     }
 
     async fn flush(&self, namespace: Option<&Arc<str>>) -> Result<(), StoreError> {
-        let mut failed = self.writing.lock().await;
-        let due = take_due(&self.held, namespace);
-        for (namespace, advance) in due {
-            let write = self.writer.advance(&namespace, advance);
-            unless_failed(&mut failed, write).await?;
-        }
-        failed.clone().map_or(Ok(()), Err)
+        let written = {
+            let state = &mut *self.lock();
+            let due = take_due(&mut state.held, namespace);
+            self.write(state, due)
+        };
+        written.await
     }
-}
 
-/// Writes, unless a write failed before.
-async fn unless_failed(
-    failed: &mut Option<StoreError>,
-    write: impl Future<Output = Result<(), StoreError>>,
-) -> Result<(), StoreError> {
-    if let Some(error) = failed {
-        return Err(error.clone());
+    /// Writes what was taken out, after all that was before.
+    fn write(&self, state: &mut AtEndState, due: Held) -> Written {
+        if !due.is_empty() {
+            let before = state.written.clone();
+            let writer = Arc::clone(&self.writer);
+            let write = async move {
+                before.await?;
+                for (namespace, advance) in due {
+                    caught(writer.advance(&namespace, advance)).await?;
+                }
+                Ok(())
+            };
+            state.written = write.boxed().shared();
+        }
+        state.written.clone()
     }
-    caught(write)
-        .await
-        .inspect_err(|error| *failed = Some(error.clone()))
+
+    fn lock(&self) -> MutexGuard<'_, AtEndState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Makes an error of a store's panic, where others wait for what it was to write.
@@ -228,9 +247,8 @@ async fn caught(write: impl Future<Output = Result<(), StoreError>>) -> Result<(
 
 /// Takes what is to be stored out: all, or what stands in a namespace and in those of the graphs above it, these first.
 /// For what stands below a checkpoint that was never stored is lost.
-fn take_due(held: &Mutex<Held>, namespace: Option<&Arc<str>>) -> Held {
-    let mut held = lock(held);
-    let all = std::mem::take(&mut *held);
+fn take_due(held: &mut Held, namespace: Option<&Arc<str>>) -> Held {
+    let all = std::mem::take(held);
     let Some(namespace) = namespace else {
         return all;
     };
@@ -245,10 +263,6 @@ fn take_due(held: &Mutex<Held>, namespace: Option<&Arc<str>>) -> Held {
 fn is_in(namespace: &str, above: &str) -> bool {
     let rest = namespace.strip_prefix(above);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes on a task of its own, in order, and no more once a write failed.

@@ -4,16 +4,18 @@ use crate::scene::{Scene, answer, block_on, nothing, pause, thread};
 use async_trait::async_trait;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tine_engine::channel::append;
 use tine_engine::checkpoint::{Advance, Checkpoint, RecordOp, Scope, ThreadInfo, ThreadWriter};
 use tine_engine::run::{Call, Durability, Effects};
 use tine_engine::value::Map;
 use tine_engine::world::Id;
 use tine_engine::{
-    Checkpointer, Graph, Input, MemoryCheckpointer, NodeCx, NodeError, Outcome, RunError,
-    RunOptions, START, StoreError, ThreadKey, Update, Value,
+    Checkpointer, ErrorClass, Exit, Graph, Input, MemoryCheckpointer, NodeCx, NodeError, Outcome,
+    RetryPolicy, RunError, RunOptions, Runner, START, SimWorld, StoreError, ThreadKey, Update,
+    Value, World,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,13 +61,18 @@ impl Plan {
 struct Faulty {
     memory: MemoryCheckpointer,
     plan: Arc<Plan>,
+    slow: Slow,
 }
+
+/// In whose time the next checkpoint takes nine seconds.
+type Slow = Arc<Mutex<Option<Arc<SimWorld>>>>;
 
 impl Faulty {
     fn new(memory: &MemoryCheckpointer, plan: &Arc<Plan>) -> Self {
         Self {
             memory: memory.clone(),
             plan: plan.clone(),
+            slow: Slow::default(),
         }
     }
 }
@@ -78,6 +85,7 @@ impl Checkpointer for Faulty {
         Ok(Arc::new(Writer {
             writer,
             plan: self.plan.clone(),
+            slow: self.slow.clone(),
         }))
     }
     async fn load(&self, scope: &Scope, id: Option<Id>) -> Result<Option<Checkpoint>, StoreError> {
@@ -106,12 +114,17 @@ impl Checkpointer for Faulty {
 struct Writer {
     writer: Arc<dyn ThreadWriter>,
     plan: Arc<Plan>,
+    slow: Slow,
 }
 
 #[async_trait]
 impl ThreadWriter for Writer {
     async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
-        pause().await;
+        let slow = self.slow.lock().expect("no panic before").take();
+        match slow {
+            Some(world) => world.sleep(Duration::from_secs(9)).await,
+            None => pause().await,
+        }
         self.plan.meet(Site::Advance)?;
         self.writer.advance(namespace, advance).await
     }
@@ -291,4 +304,45 @@ Record, one of 4: failed: node `a` failed: panicked: the disk melted
 Record, one of 4: failed: node `b` failed: panicked: the disk melted
 Record, one of 4: panicked: the disk melted
 ");
+}
+
+/// The first attempt times out while the checkpoint is written that its call is to stand at; the second finds it
+/// being written, and waits for it as long as it may.
+#[test]
+fn an_attempt_that_ends_while_its_checkpoint_is_written_leaves_it_to_the_next() {
+    let world = Arc::new(SimWorld::new(7));
+    let memory = MemoryCheckpointer::new();
+    let plan = Arc::new(Plan {
+        site: Site::Open,
+        at: 0,
+        fault: Fault::Error,
+        calls: AtomicU64::new(0),
+    });
+    let mut store = Faulty::new(&memory, &plan);
+    store.slow = Arc::new(Mutex::new(Some(world.clone())));
+    let mut graph = Graph::builder("g");
+    graph.channel("log", append::<String>());
+    graph
+        .node("a", |cx: NodeCx| async move {
+            let call = Call::new("look", &Value::Null);
+            let look = async |_: NodeCx| Ok(Value::from("seen"));
+            let seen = cx.call(&call, Effects::Idempotent, look).await?;
+            Ok::<_, NodeError>(Update::new().set("log", seen))
+        })
+        .timeout(Duration::from_secs(5))
+        .retry(RetryPolicy {
+            on: vec![ErrorClass::Timeout],
+            ..RetryPolicy::attempts(3)
+        });
+    graph.edge(START, "a");
+    let graph = graph.build().expect("a sound graph");
+    let runner = Runner::new(graph, world).with_checkpointer(Arc::new(store));
+    let options = RunOptions {
+        durability: Durability::Exit,
+        ..RunOptions::default()
+    };
+    let outcome = block_on(runner.invoke(&thread(), nothing(), options)).expect("it runs");
+    assert_eq!(outcome.exit, Exit::Done);
+    let log = outcome.values.get("log").cloned();
+    assert_eq!(log, Some(Value::from(vec![Value::from("seen")])));
 }
