@@ -5,6 +5,7 @@ use super::cached::{Lookup, keep, look_up, writes_of};
 use super::context::RunCx;
 use super::ends::TaskEnd;
 use super::execute::beside_steps;
+use super::spans;
 use super::task::TaskCx;
 use crate::cache::{CacheKey, CachePolicy};
 use crate::checkpoint::{Record, RecordKind, RecordOp};
@@ -24,11 +25,14 @@ use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Instrument as _;
 
 /// What the attempts of a task run.
 pub(crate) enum Work<'a> {
     /// The whole task, with the cache and the error handler of its node.
     Whole(&'a TaskKind),
+    /// The same, in the span of the task.
+    Spanned(&'a TaskKind),
     /// Its node, whose result is to be kept under this name.
     Node(Option<CacheKey>),
     /// The error handler of its node.
@@ -62,6 +66,12 @@ fn with_policies(task: Arc<TaskCx>) -> BoxFuture<'static, TaskEnd> {
             end => end,
         }
     })
+}
+
+/// Runs a task in its span. In a box, for nearly all runs have none.
+fn in_span(task: Arc<TaskCx>, kind: &TaskKind) -> BoxFuture<'_, TaskEnd> {
+    let span = spans::task(&task);
+    Box::pin(run_task(task, Work::Spanned(kind)).instrument(span))
 }
 
 /// The start of a run is tried once, and takes as long as it takes.
@@ -107,8 +117,13 @@ async fn handle(task: &Arc<TaskCx>, error: &RunError) -> TaskEnd {
 /// Runs a task to its end: makes attempts until one ends well, or none is left.
 pub(crate) async fn run_task(task: Arc<TaskCx>, work: Work<'_>) -> TaskEnd {
     let run = &task.run;
+    if run.spans
+        && let Work::Whole(kind) = work
+    {
+        return in_span(task.clone(), kind).await;
+    }
     let def = task.node.map(|node| run.graph.node(node));
-    if let (Work::Whole(_), Some(def)) = (&work, def)
+    if let (Work::Whole(_) | Work::Spanned(_), Some(def)) = (&work, def)
         && (def.handler.is_some() || def.cache.is_some())
     {
         return with_policies(task.clone()).await;
@@ -170,6 +185,7 @@ pub(crate) async fn run_task(task: Arc<TaskCx>, work: Work<'_>) -> TaskEnd {
             error: error.to_string(),
             retried: delay.is_some(),
         });
+        spans::attempt_failed(number, &error, delay);
         match delay {
             Some(delay) => run.world.sleep(delay).await,
             None => return TaskEnd::failed(run_error(&task, error)),
@@ -207,7 +223,9 @@ fn panicked(payload: &(dyn std::any::Any + Send)) -> NodeError {
 async fn one_attempt(cx: &NodeCx, work: &Work<'_>) -> Result<Done, NodeError> {
     let run = cx.run_cx();
     let def = cx.task.node.map(|node| run.graph.node(node));
-    if let (Work::Whole(TaskKind::Node { .. }), Some(def)) = (work, def) {
+    if let (Work::Whole(TaskKind::Node { .. }) | Work::Spanned(TaskKind::Node { .. }), Some(def)) =
+        (work, def)
+    {
         let mut output = match def.node.run(cx.clone()).await {
             Ok(output) => output,
             Err(error) => from_child(error)?,
@@ -243,11 +261,15 @@ async fn other_attempt(cx: &NodeCx, work: &Work<'_>) -> Result<Done, NodeError> 
     let run = cx.run_cx();
     let def = cx.task.node.map(|node| run.graph.node(node));
     let handler = match work {
-        Work::Whole(_) | Work::Node(_) => None,
+        Work::Whole(_) | Work::Spanned(_) | Work::Node(_) => None,
         Work::Handler => def.and_then(|def| def.handler.as_ref()),
     };
     let (output, exits) = match (work, def) {
-        (Work::Whole(TaskKind::Start { writes, goto }), _) => start_output(run, writes, goto),
+        (
+            Work::Whole(TaskKind::Start { writes, goto })
+            | Work::Spanned(TaskKind::Start { writes, goto }),
+            _,
+        ) => start_output(run, writes, goto),
         (_, None) => (Output::default(), &NO_EXITS),
         (_, Some(def)) => {
             let (node, exits) = match handler {

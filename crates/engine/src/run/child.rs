@@ -1,7 +1,7 @@
 //! Child graphs: graphs that run inside a task of another one.
 
 use super::options::{Exit, Input, Outcome, RunOptions};
-use super::{Runner, open};
+use super::{Runner, open, spans};
 use crate::checkpoint::open_questions;
 use crate::checkpoint::{Checkpointer, Scope};
 use crate::command::{Output, Update};
@@ -15,6 +15,7 @@ use crate::value::{Map, Value};
 use crate::world::Id;
 use async_trait::async_trait;
 use std::sync::Arc;
+use tracing::Instrument as _;
 
 /// How long a child graph keeps its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +102,7 @@ impl NodeCx {
             host: Some((self.task.clone(), run.ledger.clone())),
         };
         let outcome = Box::pin(open::invoke(&runner, invocation, input, options))
+            .instrument(spans::child(&runner.graph))
             .await
             .map_err(failed)?;
         self.child_end(outcome, &namespace)

@@ -42,6 +42,8 @@ pub(crate) struct RunCx {
     /// Whether this graph stops when it is asked to. A child that keeps no state could not go on from there.
     pub(crate) drains: bool,
     pub(crate) ledger: Arc<Ledger>,
+    /// Whether somebody listens to the spans of its steps and tasks.
+    pub(crate) spans: bool,
     /// The task in which this graph runs, if it is not the root.
     pub(crate) host: Option<Arc<TaskCx>>,
 }

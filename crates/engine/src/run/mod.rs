@@ -22,6 +22,7 @@ mod limits;
 mod open;
 mod options;
 mod schedule;
+mod spans;
 mod steps;
 mod stored;
 pub(crate) mod task;
@@ -44,6 +45,7 @@ use crate::world::World;
 use durable::Durable;
 use std::fmt;
 use std::sync::Arc;
+use tracing::Instrument as _;
 
 /// Runs a graph: takes a thread, an input, and the engine's surroundings.
 #[derive(Clone)]
@@ -104,6 +106,29 @@ impl Runner {
     ) -> Result<Outcome, RunError> {
         let guarded = options.listener.take().map(Guarded::new).map(Arc::new);
         options.listener = guarded.clone().map(|guarded| guarded as _);
+        let span = spans::run(&self.graph, thread);
+        let input = input.into();
+        let outcome = match span.is_disabled() {
+            true => self.invoke_root(thread, input, options).await,
+            false => {
+                let run = Box::pin(self.invoke_root(thread, input, options));
+                let outcome = run.instrument(span.clone()).await;
+                spans::ended(&span, &outcome);
+                outcome
+            }
+        };
+        outcome.map(|outcome| Outcome {
+            deaf: guarded.and_then(|guarded| guarded.panicked()),
+            ..outcome
+        })
+    }
+
+    async fn invoke_root(
+        &self,
+        thread: &ThreadKey,
+        input: Input,
+        options: RunOptions,
+    ) -> Result<Outcome, RunError> {
         let writer = match &self.checkpointer {
             Some(checkpointer) => {
                 let writer = checkpointer.open(thread).await?;
@@ -118,14 +143,11 @@ impl Runner {
             run: None,
             host: None,
         };
-        let outcome = open::invoke(self, invocation, input.into(), options).await;
+        let outcome = open::invoke(self, invocation, input, options).await;
         if let Some(writer) = writer {
             writer.close().await;
         }
-        outcome.map(|outcome| Outcome {
-            deaf: guarded.and_then(|guarded| guarded.panicked()),
-            ..outcome
-        })
+        outcome
     }
 
     pub(crate) fn stored(&self, what: &str) -> Result<&Arc<dyn Checkpointer>, RunError> {

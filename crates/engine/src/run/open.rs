@@ -9,6 +9,7 @@ use super::context::{RunCx, start_name};
 use super::durable::Durable;
 use super::limits::{account, began};
 use super::options::{Input, Outcome, RunOptions};
+use super::spans;
 use super::steps::{NO_HEAD, Session};
 use super::task::TaskCx;
 use crate::checkpoint::{Checkpoint, Scope};
@@ -18,6 +19,7 @@ use crate::step::ThreadState;
 use crate::text::nearest;
 use crate::world::Id;
 use std::sync::Arc;
+use tracing::debug;
 
 /// Where and as what a graph is invoked.
 pub(super) struct Invocation {
@@ -58,6 +60,8 @@ pub(super) async fn invoke(
         Some(checkpoint) if !matches!(input, Input::New(_)) => checkpoint.run,
         _ => invocation.run.unwrap_or_else(|| runner.world.new_id()),
     };
+    let goes_on = !matches!(input, Input::New(_));
+    debug!(target: "tine::run", %run, goes_on, "begins");
     let policy = options.input_policy;
     let mut session = session(runner, &invocation, &base, run, options).await?;
     session.passes = match input {
@@ -136,6 +140,7 @@ pub(super) async fn session(
         drain: options.drain,
         drains: host.is_none() || runner.checkpointer.is_some(),
         ledger,
+        spans: spans::are_on(),
         host,
     });
     let limit = i64::try_from(options.step_limit).unwrap_or(i64::MAX);

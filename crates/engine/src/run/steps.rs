@@ -6,6 +6,7 @@ use super::ends::{TaskEnd, all_done};
 use super::execute::{announce_done, run_alone, run_tasks};
 use super::limits::{StepBound, keep_spent, out_of_time};
 use super::options::{Exit, Outcome};
+use super::spans;
 use super::task::{Recorded, StepInfo, TaskCx};
 use crate::checkpoint::epoch;
 use crate::checkpoint::{Advance, ByTask, Record, RecordKind, RecordOp, Source};
@@ -19,6 +20,7 @@ use crate::step::{AdvanceHead, Done, Results, Task, Tasks, ThreadState, apply, a
 use crate::world::{Id, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Instrument as _;
 
 /// One invocation under way.
 pub(crate) struct Session {
@@ -122,14 +124,18 @@ impl Session {
             }
         }
         let applied = match &tasks[..] {
-            [task] if self.records.is_empty() => match self.run_one(task).await? {
+            [task] if self.records.is_empty() && !self.run.spans => match self.run_one(task).await?
+            {
                 Ok(done) => apply_one(&self.run.graph, &mut self.thread, task, done),
                 Err(end) => return Ok(Some(*end)),
             },
-            tasks => match Box::pin(self.run_step(tasks)).await? {
-                Ok(results) => apply(&self.run.graph, &mut self.thread, tasks, results),
-                Err(end) => return Ok(Some(*end)),
-            },
+            tasks => {
+                let span = spans::step(&self.run, self.thread.step + 1, tasks);
+                match Box::pin(self.run_step(tasks)).instrument(span).await? {
+                    Ok(results) => apply(&self.run.graph, &mut self.thread, tasks, results),
+                    Err(end) => return Ok(Some(*end)),
+                }
+            }
         };
         let written = match applied {
             Ok(written) => written,

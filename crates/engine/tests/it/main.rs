@@ -27,6 +27,7 @@ mod limits;
 mod parent_commands;
 mod scene;
 mod schedules;
+mod spans;
 mod spy;
 mod steps;
 mod store;
