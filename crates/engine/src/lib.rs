@@ -35,7 +35,7 @@ pub use interrupt::{Interrupt, InterruptId, Resume};
 pub use message::Message;
 pub use node::{Node, Router, Targets};
 pub use policy::RetryPolicy;
-pub use run::{Budget, Drain, Exit, Input, Outcome, RunOptions, Runner, Spend};
+pub use run::{Budget, Drain, Exit, Input, Outcome, RunOptions, Runner, Spend, Spent};
 pub use state::StateView;
 pub use value::{Value, from_value, to_value};
 pub use world::{SimWorld, Timestamp, TokioWorld, World};

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The channel that counts visits; no declared channel can have its name.
 const VISITS: &str = "__visits";
 /// The channel that keeps what a run has spent. It has no value, and is in no checkpoint, before something is.
-const ACCOUNT: &str = "__account";
+pub(crate) const ACCOUNT: &str = "__account";
 
 /// Turns names into places, and collects what is wrong on the way.
 pub(super) struct Freezer {

@@ -9,6 +9,7 @@ mod options;
 
 pub use builder::{BranchOptions, GraphBuilder};
 pub use check::{BuildError, Finding, Problem};
+pub(crate) use freeze::ACCOUNT;
 pub(crate) use options::Patience;
 pub use options::{ErrorHandler, NodeDefaults, NodeOptions};
 

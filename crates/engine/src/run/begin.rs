@@ -2,7 +2,7 @@
 
 use super::answers::{Matched, answer_anew, match_answers};
 use super::base::{Base, Stands};
-use super::budget::Spend;
+use super::budget::{Account, open_spend};
 use super::command::{check_command, check_input, fold_command, input_writes, writes_of};
 use super::execute::beside_steps;
 use super::limits::{keep_began, keep_spent};
@@ -106,10 +106,14 @@ pub(super) fn plan_start(
 ) -> Result<(), RunError> {
     let graph = session.run.graph.clone();
     let thread = &mut session.thread;
+    let account = Account::of(&graph, thread).next();
     for (ix, spec) in (0..).zip(&graph.0.channels.specs) {
         if spec.keep == Keep::Run {
             crate::step::reset(&graph, thread, ix);
         }
+    }
+    if let Some(account) = account {
+        account.keep(&graph, thread);
     }
     if let Some((began, _)) = session.deadline {
         keep_began(&graph, thread, began);
@@ -131,14 +135,7 @@ async fn fork(session: &mut Session, answers: Vec<RecordOp>) -> Result<(), RunEr
 
 /// Adds what the open tasks have spent to the account of the run: their records end here.
 pub(super) fn settle(session: &mut Session) {
-    let spent = session
-        .records
-        .iter()
-        .filter_map(|record| match record.kind {
-            RecordKind::Spent(spent) => Some(spent),
-            _ => None,
-        });
-    let spent = spent.fold(Spend::default(), Spend::and);
+    let spent = open_spend(&session.records);
     if !spent.is_zero() {
         let graph = session.run.graph.clone();
         keep_spent(&graph, &mut session.thread, spent);

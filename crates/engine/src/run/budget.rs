@@ -1,10 +1,10 @@
 //! What a run may spend, and what it has spent.
 
 use super::task::TaskCx;
-use crate::checkpoint::{Record, RecordKind, RecordOp};
+use crate::checkpoint::{Checkpoint, Record, RecordKind, RecordOp};
 use crate::cx::NodeCx;
 use crate::error::{Location, NodeError, NodeErrorKind, RunError};
-use crate::graph::Graph;
+use crate::graph::{ACCOUNT, Graph};
 use crate::step::ThreadState;
 use crate::value::Value;
 use crate::world::Timestamp;
@@ -293,17 +293,60 @@ pub(super) fn spent_records(task: &TaskCx) -> impl Iterator<Item = RecordOp> {
     })
 }
 
-/// What the account of a run says: what its finished steps have spent, and when it began, if that was asked for.
+/// What the account of a thread says: what the finished steps of its run have spent, what the runs before it have, and
+/// when it began, if that was asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
     pub(super) spent: Spend,
+    pub(super) before: Spend,
     pub(super) began: Option<Timestamp>,
+}
+
+/// What was spent up to a checkpoint, as the line of its ancestors goes: other branches do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// By the run that the checkpoint belongs to, with the open tasks.
+    pub run: Spend,
+    /// By that run and all before it.
+    pub thread: Spend,
+}
+
+impl Checkpoint {
+    /// What was spent up to here.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        let account = Account::load(self.values.get(ACCOUNT));
+        let run = account.spent.and(open_spend(&self.records));
+        Spent {
+            run,
+            thread: account.before.and(run),
+        }
+    }
+}
+
+/// What the tasks of an open step have spent, as these records say.
+pub(super) fn open_spend(records: &[Record]) -> Spend {
+    let open = records.iter().filter_map(|record| match record.kind {
+        RecordKind::Spent(spent) => Some(spent),
+        _ => None,
+    });
+    open.fold(Spend::default(), Spend::and)
 }
 
 impl Account {
     /// What is known of a run at a checkpoint.
     pub(super) fn of(graph: &Graph, thread: &ThreadState) -> Self {
         Self::load(thread.state.value(graph.0.account))
+    }
+
+    /// The account of the run that follows. `None` if there is nothing to keep.
+    pub(super) fn next(self) -> Option<Self> {
+        let before = self.before.and(self.spent);
+        let next = Self {
+            before,
+            ..Self::default()
+        };
+        (!before.is_zero()).then_some(next)
     }
 
     /// Keeps the account with the thread.
@@ -316,21 +359,24 @@ impl Account {
             Some(Value::Number(number)) => number.as_u64(),
             _ => None,
         };
+        let spend = |tokens, cost_micros| Spend {
+            tokens: number(tokens).unwrap_or(0),
+            cost_micros: number(cost_micros).unwrap_or(0),
+        };
         Self {
-            spent: Spend {
-                tokens: number("tokens").unwrap_or(0),
-                cost_micros: number("cost_micros").unwrap_or(0),
-            },
+            spent: spend("tokens", "cost_micros"),
+            before: spend("tokens_before", "cost_micros_before"),
             began: number("began").map(Timestamp),
         }
     }
 
     fn to_value(self) -> Value {
-        let Spend {
-            tokens,
-            cost_micros,
-        } = self.spent;
-        let spent = [("tokens", tokens), ("cost_micros", cost_micros)];
+        let spent = [
+            ("tokens", self.spent.tokens),
+            ("cost_micros", self.spent.cost_micros),
+            ("tokens_before", self.before.tokens),
+            ("cost_micros_before", self.before.cost_micros),
+        ];
         let spent = spent.into_iter().filter(|(_, amount)| *amount > 0);
         let began = self.began.map(|began| ("began", began.0));
         let entries = spent.chain(began);

@@ -1,10 +1,10 @@
 //! Limits that hold over the invocations of a run, or bound a step.
 
 use super::Runner;
-use super::budget::{Account, Budget, Ledger, Spend};
+use super::budget::{Account, Budget, Ledger, Spend, open_spend};
 use super::context::RunCx;
 use super::task::TaskCx;
-use crate::checkpoint::{Checkpoint, Record, RecordKind, Scope};
+use crate::checkpoint::{Checkpoint, Record, Scope};
 use crate::error::RunError;
 use crate::graph::Graph;
 use crate::step::ThreadState;
@@ -21,11 +21,7 @@ pub(super) fn account(
     budget: Budget,
 ) -> Arc<Ledger> {
     let spent = open.map_or_else(Spend::default, |records| {
-        let open = records.iter().filter_map(|record| match record.kind {
-            RecordKind::Spent(spent) => Some(spent),
-            _ => None,
-        });
-        open.fold(Account::of(graph, thread).spent, Spend::and)
+        Account::of(graph, thread).spent.and(open_spend(records))
     });
     Arc::new(Ledger::new(budget, spent))
 }

@@ -28,7 +28,7 @@ mod stored;
 pub(crate) mod task;
 mod update;
 
-pub use budget::{Budget, Reservation, Spend};
+pub use budget::{Budget, Reservation, Spend, Spent};
 pub use child::{ChildMemory, Subgraph};
 pub use drain::Drain;
 pub use inspect::{HistoryQuery, Pending, Snapshot};

@@ -555,3 +555,52 @@ fn neither_an_update_nor_a_fork_forgets_what_was_spent() {
     assert_eq!(spent(Input::Continue, again), 30);
     assert_eq!(spent(Input::Continue, RunOptions::default()), 40);
 }
+
+#[test]
+fn a_thread_knows_what_all_its_runs_have_spent() {
+    let store = MemoryCheckpointer::new();
+    let pays_and_fails_once = {
+        let count = Count::default();
+        move |cx: NodeCx| {
+            let first = count.up() == 1;
+            async move {
+                let paid = Spend {
+                    tokens: 3,
+                    cost_micros: 50,
+                };
+                cx.reserve(paid)?.settle(paid).await?;
+                match first {
+                    true => Err(NodeError::new(ErrorClass::Internal, "later")),
+                    false => Ok(()),
+                }
+            }
+        }
+    };
+    let scene = Scene::over(
+        graph(|graph| {
+            graph.node("a", pays_and_fails_once);
+            graph.edge(START, "a");
+        }),
+        Arc::new(store.clone()),
+    );
+    let spent = || {
+        let stored = block_on(store.load(&Scope::root(crate::scene::thread()), None));
+        let spent = stored.unwrap().unwrap().spent();
+        let sides = [spent.run, spent.thread];
+        sides.map(|side| (side.tokens, side.cost_micros))
+    };
+    let run = |input| block_on(scene.run(input, RunOptions::default())).unwrap();
+    // What an open step has spent counts, and counts once.
+    run(nothing());
+    assert_eq!(spent(), [(3, 50), (3, 50)]);
+    run(Input::Continue);
+    assert_eq!(spent(), [(6, 100), (6, 100)]);
+    for run_before in 2..4 {
+        let outcome = run(nothing());
+        assert_eq!(outcome.spent.tokens, 3, "of this run alone");
+        assert_eq!(
+            spent(),
+            [(3, 50), (3 * run_before + 3, 50 * run_before + 50)]
+        );
+    }
+}
