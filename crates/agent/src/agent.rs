@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use tine_engine::{NodeError, ThreadKey};
 use tine_graphfile::{FunctionManifest, Registry, RouteLabel, ToolManifest};
-use tine_models::Model;
+use tine_models::{Model, Pricing};
 use tine_tools::Blocking;
 use tine_tools::assemble::Toolbox;
 use tine_tools::paths::ThreadFolders;
@@ -36,6 +36,7 @@ impl<F: Fn(&ThreadKey) -> Result<ThreadFolders, NodeError> + Send + Sync> Folder
 #[derive(Clone)]
 pub struct Agent {
     pub(crate) models: Arc<BTreeMap<String, Arc<dyn Model>>>,
+    pub(crate) pricing: Arc<BTreeMap<String, Pricing>>,
     pub(crate) toolbox: Toolbox,
     pub(crate) folders: Arc<dyn Folders>,
     pub(crate) functions: Functions,
@@ -49,6 +50,7 @@ impl Agent {
     pub fn new(toolbox: Toolbox, folders: impl Folders + 'static) -> Self {
         Self {
             models: Arc::default(),
+            pricing: Arc::default(),
             toolbox,
             folders: Arc::new(folders),
             functions: Functions::default(),
@@ -65,6 +67,14 @@ impl Agent {
         models: impl IntoIterator<Item = (String, Arc<dyn Model>)>,
     ) -> Self {
         self.models = Arc::new(models.into_iter().collect());
+        self
+    }
+
+    /// Says what its models cost, by alias. What a reply costs is counted against the budget of the run, and stands in
+    /// its message as `response_metadata.cost`: `{currency, micros}`.
+    #[must_use]
+    pub fn with_pricing(mut self, pricing: impl IntoIterator<Item = (String, Pricing)>) -> Self {
+        self.pricing = Arc::new(pricing.into_iter().collect());
         self
     }
 

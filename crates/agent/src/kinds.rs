@@ -48,9 +48,11 @@ impl NodeKinds for Agent {
             return Err(format!("there is no model `{}`", spec.model));
         };
         let tools = self.select(&spec.tools)?;
+        let pricing = self.pricing.get(&spec.model).cloned();
         Ok(Arc::new(ModelNode::new(
             spec,
             model.clone(),
+            pricing,
             &tools,
             self.middleware.clone().into(),
         )))

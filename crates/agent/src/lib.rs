@@ -17,6 +17,7 @@ mod kinds;
 pub mod middleware;
 mod model_node;
 mod output;
+mod spans;
 mod start;
 mod tool_call;
 mod tool_node;

@@ -6,15 +6,19 @@ use async_trait::async_trait;
 use std::sync::Arc;
 use tine_engine::run::{Call, Effects};
 use tine_engine::{
-    ErrorClass, Message, Node, NodeCx, NodeError, Output, Update, Value, from_value, to_value,
+    ErrorClass, Message, Node, NodeCx, NodeError, Output, Spend, Update, Value, from_value,
+    to_value,
 };
 use tine_graphfile::{CxFacts, ModelSpec, ReturnsSpec, Scene, Template};
-use tine_models::{CallSite, Model, ModelRequest, Params, ResponseSchema, ToolChoice, ToolSchema};
+use tine_models::{
+    CallSite, Model, ModelRequest, Params, Pricing, ResponseSchema, ToolChoice, ToolSchema,
+};
 use tine_tools::assemble::Toolbox;
 
 pub(crate) struct ModelNode {
     spec: ModelSpec,
     model: Arc<dyn Model>,
+    pricing: Option<Pricing>,
     tools: Vec<ToolSchema>,
     chain: Arc<[Arc<dyn Middleware>]>,
 }
@@ -23,6 +27,7 @@ impl ModelNode {
     pub(crate) fn new(
         spec: ModelSpec,
         model: Arc<dyn Model>,
+        pricing: Option<Pricing>,
         tools: &Toolbox,
         chain: Arc<[Arc<dyn Middleware>]>,
     ) -> Self {
@@ -35,6 +40,7 @@ impl ModelNode {
             tools: tools.iter().map(schema).collect(),
             spec,
             model,
+            pricing,
             chain,
         }
     }
@@ -98,15 +104,34 @@ impl ModelNode {
             model: &*self.model,
             stream: self.spec.stream,
         };
+        // Of a request nobody knows the tokens beforehand.
+        let most = Spend::tokens(request.params.max_tokens.unwrap_or(0));
+        let reserved = cx.reserve(most)?;
         let call = ModelCall {
             cx: cx.clone(),
             request,
         };
-        let reply = next
-            .run(call)
-            .await
-            .map_err(tine_models::ModelError::into_node_error)?;
+        let reply = match next.run(call).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                reserved.release();
+                return Err(error.into_node_error());
+            }
+        };
+        let usage = reply.usage.unwrap_or_default();
+        let cost = self.pricing.as_ref().map(|prices| Cost {
+            currency: &prices.currency,
+            micros: prices.cost_micros(&usage),
+        });
+        let spent = Spend {
+            tokens: usage.total_tokens(),
+            cost_micros: cost.as_ref().map_or(0, |cost| cost.micros),
+        };
+        reserved.settle(spent).await?;
         let mut message = reply.into_message();
+        if let Some(cost) = cost {
+            cost.note(&mut message);
+        }
         for middleware in self.chain.iter().rev() {
             middleware.after_model(cx, &mut message).await?;
         }
@@ -146,6 +171,29 @@ impl Node for ModelNode {
             update = update.set(channel.as_str(), written);
         }
         Ok(update.into())
+    }
+}
+
+/// What a reply cost.
+struct Cost<'a> {
+    currency: &'a Arc<str>,
+    micros: u64,
+}
+
+impl Cost<'_> {
+    /// Writes it into the reply's message.
+    fn note(&self, message: &mut Message) {
+        let cost = Value::from_pairs([
+            ("currency", Value::Text(self.currency.clone())),
+            ("micros", self.micros.into()),
+        ]);
+        let known = message.response_metadata.take();
+        let mut metadata = match known {
+            Some(Value::Map(map)) => (*map).clone(),
+            _ => tine_engine::value::Map::new(),
+        };
+        metadata.insert("cost".into(), cost);
+        message.response_metadata = Some(metadata.into());
     }
 }
 

@@ -11,6 +11,7 @@ pub use approval::Approval;
 pub use clarification::Clarification;
 pub use errors::ErrorReplies;
 
+use crate::spans;
 use crate::start::Start;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use tine_engine::{NodeCx, NodeError};
 use tine_models::{Model, ModelError, ModelReply, ModelRequest};
 use tine_tools::assemble::{BoundTool, Toolbox};
 use tine_tools::{Effect, ToolCx, ToolError, ToolOutput};
+use tracing::Instrument as _;
 
 /// One member of a chain.
 #[async_trait]
@@ -117,7 +119,11 @@ impl ModelNext<'_> {
                 crate::events::delta(&cx, delta);
             }
         };
-        self.model.stream(&model_cx, &request, &mut sink).await
+        let span = spans::model(self.model, &request);
+        let reply = self.model.stream(&model_cx, &request, &mut sink);
+        let reply = reply.instrument(span.clone()).await;
+        spans::replied(&span, &reply);
+        reply
     }
 }
 
@@ -201,7 +207,10 @@ impl ToolNext<'_> {
         if prepared.effect() == Effect::Effectful {
             self.start.record().await?;
         }
-        let result = self.start.watch(prepared.run(&call.tool_cx)).await;
+        let span = spans::tool(&call.call);
+        let work = self.start.watch(prepared.run(&call.tool_cx));
+        let result = work.instrument(span.clone()).await;
+        spans::returned(&span, &result);
         result.map(ToolReply::success)
     }
 }

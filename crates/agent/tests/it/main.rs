@@ -8,3 +8,4 @@ mod model;
 mod starts;
 mod store;
 mod tools;
+mod usage;
