@@ -73,6 +73,7 @@ impl Desk {
             .current_dir(self.path())
             .env_remove("NO_COLOR")
             .env_remove("COLUMNS")
+            .env_remove("TINE_LOG")
             .env("TINE_HOME", self.home())
             .stdin(Stdio::null());
         command

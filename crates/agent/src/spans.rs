@@ -11,7 +11,7 @@ pub(crate) fn model(model: &dyn Model, request: &ModelRequest) -> Span {
     info_span!(
         target: "tine::model",
         "model",
-        model = model.name(),
+        model = %model.name(),
         node = %request.site.node,
         visit = request.site.visit,
         messages = request.messages.len(),
@@ -30,7 +30,7 @@ pub(crate) fn replied(span: &Span, reply: &Result<ModelReply, ModelError>) {
     }
     match reply {
         Ok(reply) => {
-            span.record("finish", reply.finish.name())
+            span.record("finish", display(reply.finish.name()))
                 .record("calls", reply.calls.len());
             if let Some(usage) = reply.usage {
                 span.record("input_tokens", usage.input_tokens)
@@ -38,7 +38,7 @@ pub(crate) fn replied(span: &Span, reply: &Result<ModelReply, ModelError>) {
             }
         }
         Err(error) => {
-            span.record("finish", "error");
+            span.record("finish", display("error"));
             span.in_scope(|| warn!(target: "tine::model", %error, "no reply"));
         }
     }

@@ -10,6 +10,8 @@ use tine::tools::config::EnvSource;
 pub(crate) struct Env {
     /// Where threads live: `TINE_HOME`, else `.tine` in the working directory.
     pub(crate) home: PathBuf,
+    /// What is to be told on standard error: `TINE_LOG`.
+    pub(crate) log: Option<String>,
     /// The working directory.
     pub(crate) directory: PathBuf,
     /// What standard output is.
@@ -49,6 +51,9 @@ impl Env {
         let (out, err) = (std::io::stdout(), std::io::stderr());
         Self {
             home: home.map_or_else(|| PathBuf::from(".tine"), PathBuf::from),
+            log: variable("TINE_LOG")
+                .map(|filter| filter.to_string_lossy().into_owned())
+                .filter(|filter| !filter.is_empty()),
             directory: std::env::current_dir().unwrap_or_default(),
             stdout: device(out.is_terminal(), columns_of(&out)),
             stderr: device(err.is_terminal(), columns_of(&err)),

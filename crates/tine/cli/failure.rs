@@ -83,6 +83,12 @@ pub(crate) fn print_error(stderr: &mut Stream, message: &str, hints: &[String]) 
     }
 }
 
+/// Prints what somebody should know, and what stops nothing.
+pub(crate) fn print_warning(stderr: &mut Stream, message: &str) {
+    let label = stderr.paint(Tone::Hint, "warning:");
+    stderr.line(&format!("{label} {}", clean(message)));
+}
+
 /// An error with those causes that it does not name itself.
 fn chain(error: &anyhow::Error) -> String {
     let mut text = error.to_string();

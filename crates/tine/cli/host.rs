@@ -1,7 +1,8 @@
 //! Wiring: a configuration becomes models, tools and folders; with them a graph file becomes a graph.
 
 use super::Cx;
-use super::failure::Failure;
+use super::failure::{Failure, print_warning};
+use super::prices::Prices;
 use super::setup::Setup;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ pub(crate) struct Host {
     home: Arc<Home>,
     /// Models that the configuration has and that can not be used, with the reason.
     unusable: Vec<String>,
+    /// What is to be known of the configuration before anything runs.
+    warning: Option<String>,
 }
 
 impl Host {
@@ -35,16 +38,19 @@ impl Host {
         let home = Arc::new(Home::open(&cx.env.home)?);
         let folders = home.clone();
         let (models, unusable) = models(cx, &config)?;
+        let Prices { known, warning } = Prices::read(&cx.env, &config)?;
         let agent = Agent::new(toolbox, move |thread: &ThreadKey| {
             folders.thread(thread).map_err(NodeError::from)
         })
         .with_models(models)
+        .with_pricing(known)
         .with_options(options)
         .with_blocking(Blocking::Threads);
         Ok(Self {
             agent,
             home,
             unusable,
+            warning,
         })
     }
 
@@ -65,6 +71,9 @@ impl Host {
 
     /// Loads a graph file; what is wrong with it goes to standard error.
     pub(crate) fn load(&self, cx: &mut Cx, path: &Path) -> Result<LoadedGraph, Failure> {
+        if let Some(warning) = &self.warning {
+            print_warning(&mut cx.stderr, warning);
+        }
         let (text, shown) = read(cx, path)?;
         let sources = Beside::new(path);
         let (graph, diagnostics) =

@@ -6,7 +6,9 @@ mod execute;
 mod explain;
 mod failure;
 mod host;
+mod log;
 mod output;
+mod prices;
 mod resume;
 mod run;
 mod setup;
@@ -18,6 +20,7 @@ mod terminal;
 mod thread_name;
 mod threads;
 mod tools;
+mod usage;
 mod validate;
 
 use clap::{Parser, Subcommand};
@@ -35,6 +38,9 @@ use tine::engine::TokioWorld;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Tells on standard error what is done: a level (info, debug), or levels by target
+    #[arg(long, value_name = "FILTER", global = true, display_order = 1000)]
+    log: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -50,6 +56,7 @@ EXIT STATUS
 
 ENVIRONMENT
   TINE_HOME  where threads and their files live; `.tine` in the working directory if unset
+  TINE_LOG   what `--log` is if it is not given, such as `tine=debug`
   NO_COLOR   writes no colours if set";
 
 #[derive(Subcommand, Debug)]
@@ -113,7 +120,9 @@ pub(crate) fn main() -> ExitCode {
     let status = match Cli::try_parse() {
         Ok(cli) => {
             let json = cli.command.json();
-            perform(&mut cx, cli.command).unwrap_or_else(|failure| {
+            let log = log::start(&cx, cli.log.as_deref());
+            let performed = log.and_then(|()| perform(&mut cx, cli.command));
+            performed.unwrap_or_else(|failure| {
                 if json {
                     cx.stdout.line(&failure.to_json().to_string());
                 }

@@ -33,15 +33,15 @@ pub(super) fn ended(span: &Span, outcome: &Result<Outcome, RunError>) {
         Ok(outcome) => {
             let exit = outcome.exit.name();
             span.record("run", display(outcome.run))
-                .record("exit", exit);
+                .record("exit", display(exit));
             let spent = outcome.spent;
             match &outcome.exit {
                 Exit::Failed { error } => {
-                    error!(target: "tine::run", %error, exit, "the run failed");
+                    error!(target: "tine::run", %error, %exit, "the run failed");
                 }
                 _ => info!(
                     target: "tine::run",
-                    exit,
+                    %exit,
                     questions = outcome.interrupts.len(),
                     tokens = spent.tokens,
                     cost_micros = spent.cost_micros,
@@ -50,7 +50,7 @@ pub(super) fn ended(span: &Span, outcome: &Result<Outcome, RunError>) {
             }
         }
         Err(error) => {
-            span.record("exit", "refused");
+            span.record("exit", display("refused"));
             error!(target: "tine::run", %error, "the run was refused");
         }
     }
@@ -75,7 +75,7 @@ pub(super) fn step(run: &RunCx, number: i64, tasks: &[Task]) -> Span {
         let names = tasks.iter().map(|task| &**task.name(&run.graph));
         names.collect::<Vec<_>>().join(", ")
     };
-    debug_span!(target: "tine::step", "step", number, tasks = names())
+    debug_span!(target: "tine::step", "step", number, tasks = %names())
 }
 
 /// The span of a task, over all its attempts.

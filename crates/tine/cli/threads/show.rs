@@ -9,6 +9,7 @@ use crate::cli::status::Status;
 use crate::cli::store::Store;
 use crate::cli::terminal::line::{clean, one_line};
 use crate::cli::terminal::question;
+use crate::cli::usage::Usage;
 use clap::Args;
 use serde_json::json;
 use tine::engine::checkpoint::ThreadInfo;
@@ -59,6 +60,7 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
             "next": next.map(|task| task.node()).collect::<Vec<_>>(),
             "interrupts": questions,
             "artifacts": made,
+            "usage": checkpoint.as_ref().map(Usage::of),
             "values": checkpoint.as_ref().map(|checkpoint| &checkpoint.values),
         });
         cx.stdout.line(&line.to_string());
@@ -104,6 +106,7 @@ fn head(cx: &mut Cx, info: &ThreadInfo, state: &State, checkpoint: Option<&Check
         State::Done | State::Asks => status,
     };
     let name = out.paint(Tone::Strong, &clean(&info.key.thread));
+    let usage = checkpoint.map(Usage::of).unwrap_or_default().lines();
     let steps = checkpoint.map_or(0, |checkpoint| checkpoint.step.max(0));
     for (key, value) in [
         ("thread", name),
@@ -115,6 +118,10 @@ fn head(cx: &mut Cx, info: &ThreadInfo, state: &State, checkpoint: Option<&Check
     ] {
         let key = out.paint(Tone::Faint, &format!("{key:8}"));
         out.line(&format!("{key} {value}"));
+    }
+    for (at, line) in usage.iter().enumerate() {
+        let key = out.paint(Tone::Faint, if at == 0 { "usage   " } else { "        " });
+        out.line(&format!("{key} {line}"));
     }
 }
 
