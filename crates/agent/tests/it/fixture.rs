@@ -10,7 +10,7 @@ use tine_engine::message::ToolCall;
 use tine_engine::value::Value;
 use tine_engine::{
     Checkpointer, Event, EventKind, Input, MemoryCheckpointer, Message, NodeError, Outcome,
-    RunOptions, Runner, SimWorld, ThreadKey, Update, from_value,
+    RunError, RunOptions, Runner, SimWorld, ThreadKey, Update, from_value,
 };
 use tine_graphfile::NoSources;
 use tine_models::{
@@ -153,6 +153,21 @@ impl Bench {
 
     /// The same, with more in the agent.
     pub(crate) fn with(graph: &str, lines: Vec<Say>, more: impl FnOnce(Agent) -> Agent) -> Self {
+        let requests = Arc::default();
+        let parrot = Arc::new(Parrot {
+            lines,
+            requests: Arc::clone(&requests),
+        });
+        Self::of(graph, parrot, requests, more)
+    }
+
+    /// The same with another model.
+    pub(crate) fn of(
+        graph: &str,
+        model: Arc<dyn Model>,
+        requests: Arc<Mutex<Vec<ModelRequest>>>,
+        more: impl FnOnce(Agent) -> Agent,
+    ) -> Self {
         let log = Log::default();
         let spec = |name: &str| {
             ToolSpec::new(
@@ -187,12 +202,7 @@ impl Bench {
         let disk = tempfile::tempdir().unwrap();
         let home = Home::open(disk.path()).unwrap();
         let folders = move |thread: &ThreadKey| home.thread(thread).map_err(NodeError::from);
-        let requests = Arc::default();
-        let parrot: Arc<dyn Model> = Arc::new(Parrot {
-            lines,
-            requests: Arc::clone(&requests),
-        });
-        let agent = Agent::new(toolbox, folders).with_models([("default".to_owned(), parrot)]);
+        let agent = Agent::new(toolbox, folders).with_models([("default".to_owned(), model)]);
         let agent = more(agent);
         let (loaded, diagnostics) = tine_graphfile::load(
             "test.yaml",
@@ -242,8 +252,17 @@ impl Bench {
     }
 
     async fn run(&self, input: impl Into<Input>, options: RunOptions) -> Outcome {
+        self.run_if(input, options).await.unwrap()
+    }
+
+    /// Runs, if the thread takes that.
+    pub(crate) async fn run_if(
+        &self,
+        input: impl Into<Input>,
+        options: RunOptions,
+    ) -> Result<Outcome, RunError> {
         let thread = ThreadKey::local("t");
-        self.runner.invoke(&thread, input, options).await.unwrap()
+        self.runner.invoke(&thread, input, options).await
     }
 
     pub(crate) fn log(&self) -> Vec<String> {
@@ -271,6 +290,33 @@ pub(crate) fn conversation(outcome: &Outcome) -> String {
         }
     };
     messages.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A graph that asks by a node of its own, as `graphs/react.yaml` does.
+pub(crate) fn asking() -> String {
+    let ask_user = "  ask_user:
+    type: interrupt
+    payload: \"${state.clarification}\"
+    resume: string
+    set:
+      messages:
+        - role: tool
+          tool_call_id: \"${state.clarification.call_id}\"
+          content: \"${resume}\"
+      clarification: null
+    then: agent
+";
+    let types = "types:
+  Clarification:
+    type: object
+    required: [call_id, question]
+    properties:
+      call_id: { type: string }
+      question: { type: string }
+state:
+  clarification: { type: optional<Clarification> }
+";
+    react("", "    routes: { clarify: ask_user }").replace("state:\n", types) + ask_user
 }
 
 /// The kinds of the questions a run waits for.
