@@ -1,10 +1,12 @@
 //! The nodes of an agent, driven through graph files.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod approval;
+mod disturbed;
 mod fixture;
 mod hostile;
 mod model;
+mod rules;
 mod starts;
 mod store;
 mod tools;
