@@ -191,10 +191,10 @@ const SHOWN: usize = 200;
 /// The answer to a call that can not be made.
 fn refuse(message: &Message, call: &InvalidToolCall) -> (ToolCall, ToolReply) {
     let name = call.name.clone().unwrap_or_else(|| "unknown".into());
-    let why = call
-        .error
-        .as_deref()
-        .unwrap_or("the arguments are not a JSON object");
+    let why = call.error.as_deref().unwrap_or(match call.name {
+        None => "the call names no tool",
+        Some(_) => "the arguments are not a JSON object",
+    });
     let mut text = format!("The call of `{}` was not made: {why}.", cut(&name, 100));
     let args = call.args.as_deref().unwrap_or_default();
     if !args.is_empty() {

@@ -60,24 +60,33 @@ impl LeftOut {
 
 impl fmt::Display for LeftOut {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let several = |count: usize| if count == 1 { "" } else { "s" };
         let reasons = [
-            (Reason::NoMessage, "that is no message"),
-            (Reason::NoCall, "a result of no call"),
-            (Reason::AnsweredAgain, "an earlier result of its call"),
-            (Reason::Empty, "without content"),
+            (Reason::NoMessage, "is no message", "are no messages"),
+            (
+                Reason::NoCall,
+                "is the result of no call",
+                "are results of no call",
+            ),
+            (
+                Reason::AnsweredAgain,
+                "is an earlier result of its call",
+                "are earlier results of their calls",
+            ),
+            (Reason::Empty, "says nothing", "say nothing"),
         ];
-        let parts: Vec<String> = reasons
-            .into_iter()
-            .map(|(reason, text)| (self.count(reason), text))
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, text)| format!("{count} {text}"))
-            .collect();
+        let mut parts = Vec::new();
+        for (reason, one, several) in reasons {
+            match self.count(reason) {
+                0 => {}
+                1 => parts.push(format!("1 {one}")),
+                count => parts.push(format!("{count} {several}")),
+            }
+        }
+        let noun = if self.len() == 1 { "entry" } else { "entries" };
         write!(
             out,
-            "left {} message{} of the thread out of the request: {}",
+            "{} {noun} of the conversation left out of the request: {}",
             self.len(),
-            several(self.len()),
             parts.join(", ")
         )
     }

@@ -279,7 +279,7 @@ fn what_is_left_out_is_counted_by_reason() {
     check(ok(vec![hi(), ai(&["a"]), Message::system("s")]), "");
     check(
         ok(vec![hi(), result("x", "1"), result_of_nothing("2")]),
-        "left 2 messages of the thread out of the request: 2 a result of no call",
+        "2 entries of the conversation left out of the request: 2 are results of no call",
     );
     let mut entries: Vec<Result<Message, MessageError>> = ok(vec![
         ai(&["a"]),
@@ -293,8 +293,8 @@ fn what_is_left_out_is_counted_by_reason() {
     entries.insert(3, Message::from_value(&"hi".into()));
     check(
         entries.clone(),
-        "left 5 messages of the thread out of the request: 1 that is no message, 1 a result of no call, \
-         1 an earlier result of its call, 2 without content",
+        "5 entries of the conversation left out of the request: 1 is no message, 1 is the result of no call, \
+         1 is an earlier result of its call, 2 say nothing",
     );
     let left_out = valid(entries).left_out;
     let places: Vec<_> = left_out.iter().map(|(place, _)| place).collect();

@@ -465,7 +465,7 @@ fn listen(tally: &Tally, event: &Event) {
     if let EventKind::Custom { kind, data, .. } = &event.kind
         && **kind == *NOTE
         && let Some(text) = data.get("text").and_then(Value::as_str)
-        && text.starts_with("left ")
+        && text.contains("left out of the request")
     {
         tally.count("notes of what is left out");
     }
