@@ -1,5 +1,6 @@
 //! What the nodes of an agent tell listeners while they work: the kinds of their custom events.
 
+use crate::history::LeftOut;
 use tine_engine::message::{ToolCall, ToolStatus};
 use tine_engine::{NodeCx, Value};
 use tine_models::Delta;
@@ -12,7 +13,7 @@ pub const REASONING: &str = "reasoning";
 pub const TOOL_CALL: &str = "tool_call";
 /// A call of a tool ended: `{id, name, status, text}`.
 pub const TOOL_RESULT: &str = "tool_result";
-/// Something a tool wants people to know: `{id, name, text}`.
+/// Something people should know: `{text}` of the node itself, `{id, name, text}` of a call of a tool.
 pub const NOTE: &str = "note";
 
 pub(crate) fn delta(cx: &NodeCx, delta: &Delta) {
@@ -63,5 +64,12 @@ pub(crate) fn note(cx: &NodeCx, call: &ToolCall, text: &str) {
             ("name", Value::Text(call.name.clone())),
             ("text", text.into()),
         ])
+    });
+}
+
+/// That not all of a conversation is in a request.
+pub(crate) fn left_out(cx: &NodeCx, left_out: &LeftOut) {
+    cx.emit(NOTE, || {
+        Value::from_pairs([("text", left_out.to_string().into())])
     });
 }

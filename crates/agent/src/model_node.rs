@@ -1,9 +1,12 @@
 //! `type: model`: asks a model.
 
-use crate::history;
+use crate::events;
+use crate::history::{self, LeftOut};
 use crate::middleware::{Middleware, ModelCall, ModelNext};
 use async_trait::async_trait;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use tine_engine::message::{MessageError, Role};
 use tine_engine::run::{Call, Effects};
 use tine_engine::{
     ErrorClass, Message, Node, NodeCx, NodeError, Output, Spend, Update, Value, from_value,
@@ -45,8 +48,8 @@ impl ModelNode {
         }
     }
 
-    /// The request, and the turn that the prompt adds to the conversation.
-    fn request(&self, cx: &NodeCx) -> Result<(ModelRequest, Option<Message>), NodeError> {
+    /// What the model is asked.
+    fn prepare(&self, cx: &NodeCx) -> Result<Prepared, NodeError> {
         let spec = &self.spec;
         let facts = CxFacts::new(cx);
         let scene = Scene::new(&facts, &spec.info.channels);
@@ -54,21 +57,30 @@ impl ModelNode {
             Some(template) => template.render(&scene).map(Some).map_err(expression),
             None => Ok(None),
         };
-        let mut messages = match &spec.messages {
-            Some(channel) => conversation(cx, channel)?,
+        let mut entries = match &spec.messages {
+            Some(channel) => conversation(cx, channel),
             None => Vec::new(),
         };
+        let known = entries.len();
         let asks = !spec.prompt_once || cx.visits() <= 1;
         let turn = if asks {
-            render(&spec.prompt)?.map(|text| Message::human(text).with_id(cx.new_id()))
+            let text = render(&spec.prompt)?.filter(|text| !text.trim().is_empty());
+            text.map(|text| Message::human(text).with_id(cx.new_id()))
         } else {
             None
         };
-        messages.extend(turn.clone());
+        entries.extend(turn.clone().map(Ok));
+        // Each run tells it once: its first request all of it, later ones what came with or since the last reply.
+        let new = if cx.visits() <= 1 {
+            0
+        } else {
+            entries[..known].iter().rposition(is_reply).unwrap_or(0)
+        };
+        let history = history::valid(entries);
         let params = serde_json::from_value::<Params>(spec.params.to_json());
-        let request = ModelRequest {
+        let mut request = ModelRequest {
             system: render(&spec.system)?.map(Into::into),
-            messages: history::valid(messages),
+            messages: history.messages,
             tools: self.tools.clone(),
             tool_choice: match &spec.tool_choice {
                 tine_graphfile::ToolChoice::Auto => ToolChoice::Auto,
@@ -92,7 +104,29 @@ impl ModelNode {
                 visit: cx.visits(),
             },
         };
-        Ok((request, turn))
+        history::instruct(&mut request, history.instructions);
+        if request.system.is_none() && request.messages.is_empty() {
+            return Err(self.nothing_to_ask());
+        }
+        Ok(Prepared {
+            request,
+            turn,
+            left_out: history.left_out.since(new),
+        })
+    }
+
+    /// No provider takes a request without any message.
+    fn nothing_to_ask(&self) -> NodeError {
+        let channel = match &self.spec.messages {
+            Some(channel) => format!("`{channel}` holds no message with content, and "),
+            None => String::new(),
+        };
+        NodeError::new(
+            ErrorClass::Internal,
+            format!(
+                "there is nothing to ask the model: {channel}the node has no `system` and no `prompt` that says something"
+            ),
+        )
     }
 
     async fn ask(&self, cx: &NodeCx, mut request: ModelRequest) -> Result<Message, NodeError> {
@@ -135,17 +169,34 @@ impl ModelNode {
         for middleware in self.chain.iter().rev() {
             middleware.after_model(cx, &mut message).await?;
         }
+        identify(cx, &mut message);
         Ok(message)
     }
+}
+
+/// A request, and what becomes of it beside the reply.
+struct Prepared {
+    request: ModelRequest,
+    /// The turn that the prompt adds to the conversation.
+    turn: Option<Message>,
+    /// What people are to be told that it does not hold.
+    left_out: LeftOut,
 }
 
 #[async_trait]
 impl Node for ModelNode {
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
-        let (request, turn) = self.request(&cx)?;
+        let Prepared {
+            request,
+            turn,
+            left_out,
+        } = self.prepare(&cx)?;
         // A paid reply is not asked for again because a router failed after it. Another request is another call.
         let call = Call::new("model", &fingerprint(&request)?).keyed_by_input();
         let reply = cx.call(&call, Effects::ReadOnly, |cx| async move {
+            if !left_out.is_empty() {
+                events::left_out(&cx, &left_out);
+            }
             let message = self.ask(&cx, request).await?;
             // A reply that does not fit is not recorded, so that a retry asks anew.
             if let Some(returns) = &self.spec.returns {
@@ -207,30 +258,41 @@ fn fingerprint(request: &ModelRequest) -> Result<Value, NodeError> {
     ]))
 }
 
-/// The conversation that a channel holds.
-fn conversation(cx: &NodeCx, channel: &str) -> Result<Vec<Message>, NodeError> {
-    let Some(value) = cx.value(channel) else {
-        return Ok(Vec::new());
-    };
-    let items = value.as_list().cloned().unwrap_or_default();
-    items.iter().map(|item| read(channel, item)).collect()
-}
-
-/// The last message of the conversation that a channel holds; the others are not looked at.
-pub(crate) fn last_message(cx: &NodeCx, channel: &str) -> Result<Option<Message>, NodeError> {
+/// The entries of the conversation that a channel holds.
+fn conversation(cx: &NodeCx, channel: &str) -> Vec<Result<Message, MessageError>> {
     let value = cx.value(channel);
     let items = value.as_ref().and_then(Value::as_list);
-    let last = items.and_then(|items| items.last());
-    last.map(|item| read(channel, item)).transpose()
+    let entries = items.into_iter().flat_map(|items| items.iter());
+    entries.map(Message::from_value).collect()
 }
 
-fn read(channel: &str, item: &Value) -> Result<Message, NodeError> {
-    Message::from_value(item).map_err(|error| {
-        NodeError::new(
-            ErrorClass::Internal,
-            format!("channel `{channel}` holds what is no message: {error}"),
-        )
-    })
+fn is_reply(entry: &Result<Message, MessageError>) -> bool {
+    entry.as_ref().is_ok_and(|message| message.role == Role::Ai)
+}
+
+/// The last message of the conversation that a channel holds, unless that is none; the others are not looked at.
+pub(crate) fn last_message(cx: &NodeCx, channel: &str) -> Option<Message> {
+    let value = cx.value(channel);
+    let items = value.as_ref().and_then(Value::as_list)?;
+    Message::from_value(items.last()?).ok()
+}
+
+/// Gives each call of a reply an id of its own, so that it can be answered.
+fn identify(cx: &NodeCx, message: &mut Message) {
+    let mut taken = BTreeSet::new();
+    let mut own = |id: Option<Arc<str>>| {
+        let id = id
+            .filter(|id| !id.trim().is_empty() && !taken.contains(id))
+            .unwrap_or_else(|| cx.new_id().into());
+        taken.insert(id.clone());
+        id
+    };
+    for call in &mut message.tool_calls {
+        call.id = own(Some(call.id.clone()));
+    }
+    for call in &mut message.invalid_tool_calls {
+        call.id = Some(own(call.id.clone()));
+    }
 }
 
 /// Refuses a reply without words that calls tools of which none were offered.

@@ -5,7 +5,7 @@ use crate::events;
 use crate::middleware::{Middleware, ToolNext, ToolReply, ToolRequest};
 use crate::output;
 use crate::start::Start;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tine_engine::checkpoint::CallState;
 use tine_engine::message::{Message, ToolCall};
@@ -199,15 +199,29 @@ impl Caller {
     }
 }
 
-/// The calls of a message, each with how many of the same id stand before it: some models give several one id.
+/// The calls of a message, each with a number that tells it from those before it of the same id: some models give
+/// several one id.
 pub(crate) fn numbered(message: &Message) -> Vec<(ToolCall, usize)> {
-    let mut seen: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    let ids: BTreeSet<&str> = message.tool_calls.iter().map(|call| &*call.id).collect();
+    let mut next: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     let number = |call: &ToolCall| {
-        let before = seen.entry(call.id.clone()).or_default();
-        *before += 1;
-        (call.clone(), *before - 1)
+        let next = next.entry(call.id.clone()).or_default();
+        // An id may look like one with a number.
+        while *next > 0 && ids.contains(&*journal_key(&call.id, *next)) {
+            *next += 1;
+        }
+        *next += 1;
+        (call.clone(), *next - 1)
     };
     message.tool_calls.iter().map(number).collect()
+}
+
+/// What names a call in the journal, beside its name and arguments.
+fn journal_key(id: &str, ordinal: usize) -> String {
+    match ordinal {
+        0 => id.to_owned(),
+        ordinal => format!("{id}#{ordinal}"),
+    }
 }
 
 /// The entry of a call in the journal. Its identity is its id with its name and arguments.
@@ -216,11 +230,7 @@ fn journal(call: &ToolCall, ordinal: usize) -> Call {
         ("name", Value::Text(call.name.clone())),
         ("args", call.args.clone()),
     ]);
-    let key = match ordinal {
-        0 => call.id.to_string(),
-        ordinal => format!("{}#{ordinal}", call.id),
-    };
-    Call::new(key, &input).keyed_by_input()
+    Call::new(journal_key(&call.id, ordinal), &input).keyed_by_input()
 }
 
 /// What is left of a call that a new message of the user takes the place of.

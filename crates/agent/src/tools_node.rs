@@ -8,10 +8,12 @@ use crate::tool_call::{CallError, Caller, Planned, left_of, numbered};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
+use std::borrow::Cow;
 use std::sync::Arc;
 use tine_engine::message::{InvalidToolCall, Message, Role, ToolCall};
 use tine_engine::{Node, NodeCx, NodeError, Output, Update, Value};
 use tine_graphfile::ToolsSpec;
+use tine_models::FinishReason;
 use tine_tools::assemble::{BoundTool, Toolbox};
 use tokio::sync::RwLock;
 
@@ -68,7 +70,7 @@ impl ToolsNode {
 #[async_trait]
 impl Node for ToolsNode {
     async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
-        let Some(message) = self.calling(&cx)? else {
+        let Some(message) = self.calling(&cx) else {
             return Ok(Output::default());
         };
         // One handle for all calls of the message, so that they see each other's locks.
@@ -105,7 +107,7 @@ impl Node for ToolsNode {
 
     /// Answers every call of the message: with its result if it was made, else as cancelled.
     async fn abandon(&self, cx: NodeCx) -> Result<Update, NodeError> {
-        let Some(message) = self.calling(&cx)? else {
+        let Some(message) = self.calling(&cx) else {
             return Ok(Update::new());
         };
         let calls = numbered(&message);
@@ -133,9 +135,9 @@ struct Made<'a> {
 
 impl ToolsNode {
     /// The message whose calls are to be made, if the last one calls.
-    fn calling(&self, cx: &NodeCx) -> Result<Option<Message>, NodeError> {
-        let last = last_message(cx, &self.spec.from)?;
-        Ok(last.filter(|message| message.role == Role::Ai))
+    fn calling(&self, cx: &NodeCx) -> Option<Message> {
+        let last = last_message(cx, &self.spec.from);
+        last.filter(|message| message.role == Role::Ai)
     }
 
     /// The results as writes and targets, in the order of the calls.
@@ -155,9 +157,8 @@ impl ToolsNode {
             }
         }
         for call in &message.invalid_tool_calls {
-            if let Some((call, reply)) = refuse(call) {
-                messages.extend(output::message(&call, &reply, cx.new_id())?);
-            }
+            let (call, reply) = refuse(message, call);
+            messages.extend(output::message(&call, &reply, cx.new_id())?);
         }
         let update = if messages.is_empty() {
             Update::new()
@@ -184,21 +185,47 @@ fn ask_once(made: &mut [Made<'_>]) {
     }
 }
 
+/// How many characters of arguments that can not be read are shown to the model that wrote them.
+const SHOWN: usize = 200;
+
 /// The answer to a call that can not be made.
-fn refuse(call: &InvalidToolCall) -> Option<(ToolCall, ToolReply)> {
+fn refuse(message: &Message, call: &InvalidToolCall) -> (ToolCall, ToolReply) {
     let name = call.name.clone().unwrap_or_else(|| "unknown".into());
-    let why = call
-        .error
-        .as_deref()
-        .unwrap_or("they are not a JSON object");
-    let text = format!(
-        "The call of `{name}` was not made, because its arguments can not be read: {why}. \
-         Send the call again with the arguments as one complete JSON object."
-    );
+    let why = call.error.as_deref().unwrap_or(match call.name {
+        None => "the call names no tool",
+        Some(_) => "the arguments are not a JSON object",
+    });
+    let mut text = format!("The call of `{}` was not made: {why}.", cut(&name, 100));
+    let args = call.args.as_deref().unwrap_or_default();
+    if !args.is_empty() {
+        text.push_str(&format!(" What came was: {}", cut(args, SHOWN)));
+    }
+    text.push_str("\nSend the call again, with the arguments as one complete JSON object.");
+    if was_too_long(message) {
+        text.push_str(" If they are long, make several calls with a part of them each.");
+    }
     let call = ToolCall {
         name,
         args: Value::map(),
-        id: call.id.clone()?,
+        id: call.id.clone().unwrap_or_default(),
     };
-    Some((call, ToolReply::error(text)))
+    (call, ToolReply::error(text))
+}
+
+/// Whether the reply ended because it had as many tokens as it may have.
+fn was_too_long(message: &Message) -> bool {
+    let metadata = message.response_metadata.as_ref();
+    let finish = metadata.and_then(|metadata| metadata.get("finish_reason"));
+    finish.and_then(Value::as_str) == Some(FinishReason::Length.name())
+}
+
+/// The beginning of a text, with how much is not shown.
+fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        None => text.into(),
+        Some((end, _)) => {
+            let left = text[end..].chars().count();
+            format!("{}... ({left} more characters)", &text[..end]).into()
+        }
+    }
 }

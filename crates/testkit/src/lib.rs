@@ -6,6 +6,8 @@
 //!
 //! This crate owns: reading cases, the mini-language, observation, comparison, the report. It never looks inside the
 //! engine: a store passes if the same cases pass over it, see [`run_case`].
+//!
+//! Beside that stand the rules of the requests that providers take, see [`openai_rules`].
 
 pub mod case;
 mod compare;
@@ -14,6 +16,7 @@ mod events;
 mod graph;
 mod lang;
 mod neutral;
+pub mod openai_rules;
 mod probe;
 mod suite;
 mod support;

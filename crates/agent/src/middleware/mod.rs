@@ -11,6 +11,7 @@ pub use approval::Approval;
 pub use clarification::Clarification;
 pub use errors::ErrorReplies;
 
+use crate::history;
 use crate::spans;
 use crate::start::Start;
 use async_trait::async_trait;
@@ -33,7 +34,8 @@ pub trait Middleware: Send + Sync {
     /// Its name, for reports.
     fn name(&self) -> &'static str;
 
-    /// Changes a request before the model gets it.
+    /// Changes a request before the model gets it. What does not fit together any more, such as a result whose call was
+    /// taken out, is [repaired](crate::history::repair) at the end of the chain.
     ///
     /// # Errors
     /// If the model must not be asked; the node then fails.
@@ -112,7 +114,9 @@ impl ModelNext<'_> {
             };
             return first.wrap_model_call(call, next).await;
         }
-        let ModelCall { cx, request } = call;
+        let ModelCall { cx, mut request } = call;
+        // Whatever the chain made of it, the provider gets what it takes.
+        history::repair(&mut request);
         let model_cx = tine_models::ModelCx::new(cx.world().clone());
         let mut sink = |delta: &tine_models::Delta| {
             if self.stream {

@@ -5,17 +5,17 @@ use serde_json::{Value as Json, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tine_agent::Agent;
-use tine_agent::events::TOOL_CALL;
-use tine_engine::message::ToolCall;
+use tine_agent::events::{NOTE, TOOL_CALL};
+use tine_engine::message::{Role, ToolCall};
 use tine_engine::value::Value;
 use tine_engine::{
     Checkpointer, Event, EventKind, Input, MemoryCheckpointer, Message, NodeError, Outcome,
-    RunOptions, Runner, SimWorld, ThreadKey, Update, from_value,
+    RunError, RunOptions, Runner, SimWorld, ThreadKey, Update, from_value,
 };
 use tine_graphfile::NoSources;
 use tine_models::{
     Accumulator, Delta, DeltaSink, FinishReason, Model, ModelCx, ModelError, ModelReply,
-    ModelRequest, ToolCallDelta,
+    ModelRequest, ReplyCall, ToolCallDelta,
 };
 use tine_tools::paths::Home;
 use tine_tools::schema::ArgSchema;
@@ -28,6 +28,8 @@ use tine_tools::{
 pub(crate) enum Say {
     Text(&'static str),
     Calls(Vec<(&'static str, String)>),
+    /// These calls as they are, and why the reply ends.
+    Reply(Vec<ReplyCall>, FinishReason),
 }
 
 pub(crate) fn call(name: &'static str, args: &Json) -> (&'static str, String) {
@@ -59,6 +61,16 @@ impl Model for Parrot {
             requests.len() - 1
         };
         let mut deltas = match &self.lines[at] {
+            Say::Reply(calls, finish) => {
+                return Ok(ModelReply {
+                    content: "".into(),
+                    reasoning: None,
+                    calls: calls.clone(),
+                    usage: None,
+                    finish: *finish,
+                    model: self.name().into(),
+                });
+            }
             Say::Text(text) => vec![Delta::Text((*text).to_owned())],
             Say::Calls(calls) => calls
                 .iter()
@@ -153,6 +165,21 @@ impl Bench {
 
     /// The same, with more in the agent.
     pub(crate) fn with(graph: &str, lines: Vec<Say>, more: impl FnOnce(Agent) -> Agent) -> Self {
+        let requests = Arc::default();
+        let parrot = Arc::new(Parrot {
+            lines,
+            requests: Arc::clone(&requests),
+        });
+        Self::of(graph, parrot, requests, more)
+    }
+
+    /// The same with another model.
+    pub(crate) fn of(
+        graph: &str,
+        model: Arc<dyn Model>,
+        requests: Arc<Mutex<Vec<ModelRequest>>>,
+        more: impl FnOnce(Agent) -> Agent,
+    ) -> Self {
         let log = Log::default();
         let spec = |name: &str| {
             ToolSpec::new(
@@ -187,12 +214,7 @@ impl Bench {
         let disk = tempfile::tempdir().unwrap();
         let home = Home::open(disk.path()).unwrap();
         let folders = move |thread: &ThreadKey| home.thread(thread).map_err(NodeError::from);
-        let requests = Arc::default();
-        let parrot: Arc<dyn Model> = Arc::new(Parrot {
-            lines,
-            requests: Arc::clone(&requests),
-        });
-        let agent = Agent::new(toolbox, folders).with_models([("default".to_owned(), parrot)]);
+        let agent = Agent::new(toolbox, folders).with_models([("default".to_owned(), model)]);
         let agent = more(agent);
         let (loaded, diagnostics) = tine_graphfile::load(
             "test.yaml",
@@ -242,8 +264,35 @@ impl Bench {
     }
 
     async fn run(&self, input: impl Into<Input>, options: RunOptions) -> Outcome {
+        self.run_if(input, options).await.unwrap()
+    }
+
+    /// Runs, and gives the notes that were heard beside the outcome.
+    pub(crate) async fn hear(&self, input: impl Into<Input>) -> (Outcome, Vec<String>) {
+        let notes = Log::default();
+        let heard = notes.clone();
+        let mut options = RunOptions::default();
+        options.listener = Some(Arc::new(move |event: &Event| {
+            if let EventKind::Custom { kind, data, .. } = &event.kind
+                && **kind == *NOTE
+            {
+                let text = data.get("text").and_then(Value::as_str);
+                heard.lock().unwrap().extend(text.map(str::to_owned));
+            }
+        }));
+        let outcome = self.run(input, options).await;
+        let notes = notes.lock().unwrap().clone();
+        (outcome, notes)
+    }
+
+    /// Runs, if the thread takes that.
+    pub(crate) async fn run_if(
+        &self,
+        input: impl Into<Input>,
+        options: RunOptions,
+    ) -> Result<Outcome, RunError> {
         let thread = ThreadKey::local("t");
-        self.runner.invoke(&thread, input, options).await.unwrap()
+        self.runner.invoke(&thread, input, options).await
     }
 
     pub(crate) fn log(&self) -> Vec<String> {
@@ -271,6 +320,58 @@ pub(crate) fn conversation(outcome: &Outcome) -> String {
         }
     };
     messages.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Messages in short, all of them on one line: the ids of calls and the ids and texts of results in brackets.
+pub(crate) fn sketch(messages: &[Message]) -> String {
+    let one = |message: &Message| {
+        let text = message.content.text();
+        let calls = message.tool_calls.iter().map(|call| &*call.id);
+        let invalid = message.invalid_tool_calls.iter();
+        let invalid = invalid.map(|call| call.id.as_deref().unwrap_or("-"));
+        let ids: Vec<&str> = calls.chain(invalid).collect();
+        match message.role {
+            Role::Ai if ids.is_empty() => format!("ai({text})"),
+            Role::Ai => format!("ai({text})[{}]", ids.join(" ")),
+            Role::Tool => {
+                let id = message.tool_call_id.as_deref().unwrap_or("-");
+                let text = match text.starts_with("The result of this call was never recorded") {
+                    true => "unknown",
+                    false => &text,
+                };
+                format!("{id}={text}")
+            }
+            role => format!("{role:?}({text})").to_lowercase(),
+        }
+    };
+    messages.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// A graph that asks by a node of its own, as `graphs/react.yaml` does.
+pub(crate) fn asking() -> String {
+    let ask_user = "  ask_user:
+    type: interrupt
+    payload: \"${state.clarification}\"
+    resume: string
+    set:
+      messages:
+        - role: tool
+          tool_call_id: \"${state.clarification.call_id}\"
+          content: \"${resume}\"
+      clarification: null
+    then: agent
+";
+    let types = "types:
+  Clarification:
+    type: object
+    required: [call_id, question]
+    properties:
+      call_id: { type: string }
+      question: { type: string }
+state:
+  clarification: { type: optional<Clarification> }
+";
+    react("", "    routes: { clarify: ask_user }").replace("state:\n", types) + ask_user
 }
 
 /// The kinds of the questions a run waits for.

@@ -19,6 +19,7 @@ fn noting(tools: &str, calls: Vec<(&'static str, String)>, refuses: bool) -> Ben
         store: MemoryCheckpointer::new(),
         log: bench.log.clone(),
         refuses,
+        pauses: false,
     };
     bench.over(store)
 }

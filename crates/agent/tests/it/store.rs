@@ -1,8 +1,9 @@
-//! A store that notes the starts of calls among what tools note, and that can refuse them.
+//! A store that notes the starts of calls among what tools note, that can refuse them, and that can be slow.
 
 use crate::fixture::Log;
 use async_trait::async_trait;
 use std::sync::Arc;
+use std::task::Poll;
 use tine_engine::checkpoint::{
     Advance, CallState, Checkpoint, RecordKind, RecordOp, Scope, ThreadInfo, ThreadWriter,
 };
@@ -15,6 +16,32 @@ pub(crate) struct Noting {
     pub(crate) store: MemoryCheckpointer,
     pub(crate) log: Log,
     pub(crate) refuses: bool,
+    /// Whether runs can be dropped while something is stored.
+    pub(crate) pauses: bool,
+}
+
+/// Waits for some polls, more than the engine makes at once: a place at which a run can be dropped.
+pub(crate) async fn pause() {
+    for _ in 0..3 {
+        let mut waited = false;
+        std::future::poll_fn(|cx| {
+            if waited {
+                return Poll::Ready(());
+            }
+            waited = true;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl Noting {
+    async fn pause(&self) {
+        if self.pauses {
+            pause().await;
+        }
+    }
 }
 
 #[async_trait]
@@ -50,7 +77,10 @@ struct NotingWriter(Arc<dyn ThreadWriter>, Noting);
 #[async_trait]
 impl ThreadWriter for NotingWriter {
     async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
-        self.0.advance(namespace, advance).await
+        self.1.pause().await;
+        self.0.advance(namespace, advance).await?;
+        self.1.pause().await;
+        Ok(())
     }
     async fn record(
         &self,
@@ -71,7 +101,9 @@ impl ThreadWriter for NotingWriter {
                 message: "it is full".to_owned(),
             });
         }
+        self.1.pause().await;
         self.0.record(namespace, checkpoint, ops).await?;
+        self.1.pause().await;
         if starts > 0 {
             self.1.log.lock().unwrap().push(format!("{starts} started"));
         }

@@ -1,6 +1,6 @@
 //! The tools node.
 
-use crate::fixture::{Bench, Say, ask, call, conversation, react};
+use crate::fixture::{Bench, Say, ask, asking, call, conversation, react};
 use serde_json::json;
 use tine_engine::{Exit, Input, Resume, Update};
 
@@ -107,14 +107,15 @@ async fn wrong_arguments_run_nothing() {
     );
     let outcome = bench.send("go").await;
     assert!(bench.log().is_empty());
-    insta::assert_snapshot!(conversation(&outcome), @"
+    insta::assert_snapshot!(conversation(&outcome), @r#"
     Human: go
     Ai calls probe
     Tool Error: probe was not run, because its arguments are wrong:
     - `say`: expected a string, got the number 7
-    Tool Error: The call of `probe` was not made, because its arguments can not be read: the arguments are not valid JSON: EOF while parsing a string at line 1 column 12. Send the call again with the arguments as one complete JSON object.
+    Tool Error: The call of `probe` was not made: the arguments are not valid JSON: EOF while parsing a string at line 1 column 12. What came was: {"say": "cut
+    Send the call again, with the arguments as one complete JSON object.
     Ai: done
-    ");
+    "#);
 }
 
 #[tokio::test]
@@ -174,33 +175,6 @@ async fn two_questions_of_one_message_are_answered_together() {
     Tool Success: answer to two?
     Ai: done
     ");
-}
-
-/// The graph asks, as in `graphs/react.yaml`.
-fn asking() -> String {
-    let ask_user = "  ask_user:
-    type: interrupt
-    payload: \"${state.clarification}\"
-    resume: string
-    set:
-      messages:
-        - role: tool
-          tool_call_id: \"${state.clarification.call_id}\"
-          content: \"${resume}\"
-      clarification: null
-    then: agent
-";
-    let types = "types:
-  Clarification:
-    type: object
-    required: [call_id, question]
-    properties:
-      call_id: { type: string }
-      question: { type: string }
-state:
-  clarification: { type: optional<Clarification> }
-";
-    react("", "    routes: { clarify: ask_user }").replace("state:\n", types) + ask_user
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! What answers are taken, and which are refused.
 
-use crate::scene::{Count, Scene, answer, nothing};
+use crate::scene::{Count, Scene, answer, block_on, nothing, thread};
 use serde_json::json;
 use tine_engine::channel::append;
+use tine_engine::run::{Call, Effects};
 use tine_engine::{
-    Command, ErrorClass, Graph, Input, NodeCx, NodeError, Outcome, Resume, RunError, START, Update,
-    Value,
+    Command, ErrorClass, Graph, Input, NodeCx, NodeError, Outcome, Resume, RunError, RunOptions,
+    START, Update, Value,
 };
 
 /// `one` and `two` ask side by side; `one` asks once more, in the next step, when it is told `again`.
@@ -207,4 +208,96 @@ fn questions_are_told_though_a_sibling_failed() {
     assert_eq!(outcome.exit.name(), "failed");
     assert_eq!(outcome.interrupts.len(), 1);
     assert_eq!(scene.state().interrupts, outcome.interrupts);
+}
+
+/// Logs by a call and asks, until it is told `yes`; then writes what it was told.
+fn asks_until_yes() -> (Scene, Count) {
+    let logged = Count::default();
+    let log = logged.clone();
+    let mut graph = Graph::builder("patient");
+    graph.channel("told", append::<Value>());
+    graph.node("ask", move |cx: NodeCx| {
+        let log = log.clone();
+        async move {
+            let mut told = Vec::new();
+            loop {
+                let key = format!("log {}", told.len());
+                let call = Call::new(key, &Value::Null);
+                let log = log.clone();
+                let work = async |_: NodeCx| Ok(Value::from(log.up()));
+                cx.call(&call, Effects::Effectful, work).await?;
+                let answer = cx.interrupt("well?")?;
+                told.push(answer.clone());
+                if answer.as_str() == Some("yes") {
+                    return Ok::<_, NodeError>(Update::new().set("told", told));
+                }
+            }
+        }
+    });
+    graph.edge(START, "ask");
+    (Scene::new(graph.build().unwrap()), logged)
+}
+
+#[test]
+fn what_is_done_before_each_question_of_a_loop_is_done_once() {
+    for answers in [
+        vec!["yes"],
+        vec!["no", "no", "yes"],
+        vec!["", "no", "no", "perhaps", "no", "no", "no", "yes"],
+    ] {
+        let (scene, logged) = asks_until_yes();
+        let mut outcome = scene.invoke(nothing()).unwrap();
+        let mut ids = Vec::new();
+        for (before, told) in answers.iter().enumerate() {
+            assert_eq!(outcome.exit.name(), "interrupted");
+            assert_eq!(logged.get(), before as u64 + 1);
+            ids.push(outcome.interrupts[0].id);
+            outcome = scene.invoke(answer(*told)).unwrap();
+        }
+        assert_eq!(outcome.exit.name(), "done");
+        assert_eq!(logged.get(), answers.len() as u64);
+        let told: Vec<Value> = answers.iter().copied().map(Value::from).collect();
+        assert_eq!(outcome.values["told"], Value::from(told));
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), answers.len(), "each question is another one");
+    }
+}
+
+#[test]
+fn two_answers_at_one_checkpoint_make_two_branches_with_results_of_their_own() {
+    for (first, second) in [
+        (json!(true), json!(false)),
+        (json!("a"), json!(null)),
+        (json!(0), json!({})),
+    ] {
+        let mut graph = Graph::builder("fork");
+        graph.channel("x", append::<Value>());
+        graph.node("ask", |cx: NodeCx| async move {
+            let answer = cx.interrupt("sure?")?;
+            Ok::<_, NodeError>(Update::new().set("x", vec![answer]))
+        });
+        graph.edge(START, "ask");
+        let scene = Scene::new(graph.build().unwrap());
+        let asked = scene.invoke(nothing()).unwrap().interrupts[0].id;
+        let at = scene.state().id;
+        let mut results = Vec::new();
+        for said in [&first, &second, &first] {
+            let options = RunOptions {
+                at: Some(at),
+                ..RunOptions::default()
+            };
+            let resume = Resume::by_id([(asked, said.clone())]);
+            let outcome = block_on(scene.run(resume, options)).unwrap();
+            assert_eq!(outcome.exit.name(), "done");
+            let expected = Value::from(vec![Value::from_json(said.clone())]);
+            assert_eq!(outcome.values["x"], expected);
+            results.push((scene.state().id, expected));
+        }
+        // What came of the other answers is still there.
+        for (id, expected) in results {
+            let state = block_on(scene.runner.state_at(&thread(), id)).unwrap();
+            assert_eq!(state.values["x"], expected);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod conformance;
+mod openai_rules;
 mod runner;
 
 use std::collections::BTreeSet;

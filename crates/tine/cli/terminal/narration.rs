@@ -160,11 +160,11 @@ impl Narration {
                 self.marked(tone, mark, &format!("{}: {}", text("name"), text("text")));
             }
             events::NOTE => {
-                self.marked(
-                    Tone::Faint,
-                    "note",
-                    &format!("{}: {}", text("name"), text("text")),
-                );
+                let who = match text("name") {
+                    "" => node,
+                    tool => tool,
+                };
+                self.marked(Tone::Faint, "note", &format!("{who}: {}", text("text")));
             }
             // What other programs put in is theirs to show; `--json` has it.
             _ => {}
