@@ -10,6 +10,9 @@ use tine::tools::config::EnvSource;
 pub(crate) struct Env {
     /// Where threads live: `TINE_HOME`, else `.tine` in the working directory.
     pub(crate) home: PathBuf,
+    /// At which of its writes the process is to die, for tests of what a crash leaves: `TINE_FAILPOINT`, a number or a
+    /// name.
+    pub(crate) failpoint: Option<String>,
     /// The working directory.
     pub(crate) directory: PathBuf,
     /// What standard output is.
@@ -49,6 +52,9 @@ impl Env {
         let (out, err) = (std::io::stdout(), std::io::stderr());
         Self {
             home: home.map_or_else(|| PathBuf::from(".tine"), PathBuf::from),
+            failpoint: variable("TINE_FAILPOINT")
+                .map(|place| place.to_string_lossy().into_owned())
+                .filter(|place| !place.is_empty()),
             directory: std::env::current_dir().unwrap_or_default(),
             stdout: device(out.is_terminal(), columns_of(&out)),
             stderr: device(err.is_terminal(), columns_of(&err)),
