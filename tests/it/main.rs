@@ -16,6 +16,7 @@ mod readme;
 mod stopping;
 mod transcript;
 mod transcripts;
+mod unknown_outcome;
 
 use std::collections::BTreeSet;
 

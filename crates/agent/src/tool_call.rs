@@ -220,7 +220,9 @@ fn journal(call: &ToolCall, ordinal: usize) -> Call {
         0 => call.id.to_string(),
         ordinal => format!("{}#{ordinal}", call.id),
     };
-    Call::new(key, &input).keyed_by_input()
+    Call::new(key, &input)
+        .keyed_by_input()
+        .shown_as(call.name.clone(), call.args.clone())
 }
 
 /// What is left of a call that a new message of the user takes the place of.
