@@ -10,6 +10,7 @@ mod examples;
 mod help;
 mod inspect;
 mod json;
+mod kills;
 mod main_job;
 mod not_implemented;
 mod readme;
