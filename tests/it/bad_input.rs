@@ -273,11 +273,23 @@ fn relative_settings_from_another_folder() {
         "tools.web_search.path=notes",
     ];
     assert_eq!(desk.run(&args).code, 3);
-    let resume = ["resume", "t", "Tea"];
-    let elsewhere = crate::command::finish(desk.command(&resume).current_dir("/"));
+    let more = [
+        "resume",
+        "t",
+        "Tea",
+        "--set",
+        "tools.web_search.max_results=1",
+    ];
+    let elsewhere = crate::command::finish(desk.command(&more).current_dir("/"));
     check(&elsewhere, &["was run with `--set` in ", "cd "]);
-    let ran = desk.tine(&resume);
+    let resume = ["resume", "t", "Tea"];
+    let ran = crate::command::finish(desk.command(&resume).current_dir("/"));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("Tea is a drink") || ran.stdout.contains("1 search result"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

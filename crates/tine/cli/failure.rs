@@ -83,6 +83,12 @@ pub(crate) fn print_error(stderr: &mut Stream, message: &str, hints: &[String]) 
     }
 }
 
+/// Prints a word on what was done otherwise than one may think.
+pub(crate) fn print_note(stderr: &mut Stream, message: &str) {
+    let label = stderr.paint(Tone::Hint, "note:");
+    stderr.line(&format!("{label} {}", clean(message)));
+}
+
 /// An error with those causes that it does not name itself.
 fn chain(error: &anyhow::Error) -> String {
     let mut text = error.to_string();

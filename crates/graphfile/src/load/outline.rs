@@ -159,8 +159,13 @@ fn structure(
 fn definition(root: &Yaml, files: &[(At, String)]) -> Value {
     let mut definition = from_yaml(root).to_json();
     for (at, text) in files {
-        if let Some(place) = definition.pointer_mut(&at.to_string()) {
-            *place = serde_json::Value::String(text.clone());
+        let at = at.to_string();
+        let Some((owner, key)) = at.rsplit_once('/') else {
+            continue;
+        };
+        // Where the defaults name the file, each node that it holds for gets its text.
+        if let Some(serde_json::Value::Object(owner)) = definition.pointer_mut(owner) {
+            owner.insert(key.to_owned(), serde_json::Value::String(text.clone()));
         }
     }
     Value::from_json(definition)
