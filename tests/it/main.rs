@@ -6,6 +6,7 @@ mod changed;
 mod clarification;
 mod command;
 mod corpus;
+mod cut_off;
 mod desk;
 mod examples;
 mod help;

@@ -4,6 +4,7 @@ use crate::checkpoint::{CallRecord, CallState, Record, RecordKind, RecordOp};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError};
 use crate::interrupt::Interrupt;
+use crate::run::task::Left;
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -277,6 +278,21 @@ impl NodeCx {
             .iter()
             .map(|call| self.record_of(call, self.times(call), CallState::Idle));
         self.record_calls(idle.collect()).await
+    }
+
+    /// Says what is to be kept of work should a cancellation break the task off: it is asked for then, and recorded as
+    /// the result of `call`, which is no call that is made. The task runs again when the thread goes on;
+    /// [`recorded`](Self::recorded) tells of what was kept, and [`abandon_calls`](Self::abandon_calls) drops it. What
+    /// was said last holds; nothing is kept where `left` gives nothing.
+    pub fn keep_if_cancelled(
+        &self,
+        call: &Call,
+        left: impl Fn() -> Option<Value> + Send + Sync + 'static,
+    ) {
+        self.task.set_left(Left {
+            call: self.record_of(call, self.times(call), CallState::Idle),
+            result: Box::new(left),
+        });
     }
 
     /// How a call stands in the journal; `None` if it was never begun.

@@ -11,6 +11,7 @@ use crate::cli::terminal::line::{clean, one_line, quoted};
 use crate::cli::terminal::{arguments, question};
 use clap::Args;
 use serde_json::json;
+use tine::agent::cut_off;
 use tine::engine::checkpoint::{CallState, RecordKind, ThreadInfo};
 use tine::engine::message::{Role, ToolCall};
 use tine::engine::{Checkpoint, Interrupt, Message, Value};
@@ -35,6 +36,10 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
         .map(|checkpoint| checkpoint.open_questions())
         .unwrap_or_default();
     let unknown = unknown_calls(checkpoint.as_ref(), &questions);
+    let cut_off = checkpoint
+        .as_ref()
+        .map(cut_off::messages)
+        .unwrap_or_default();
     let home = Home::open(&cx.env.home)?;
     let made = checkpoint
         .as_ref()
@@ -61,6 +66,7 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
             "interrupts": questions,
             "unknown_calls": unknown.iter().map(Unknown::to_json).collect::<Vec<_>>(),
             "artifacts": made,
+            "cut_off": cut_off,
             "values": checkpoint.as_ref().map(|checkpoint| &checkpoint.values),
         });
         cx.stdout.line(&line.to_string());
@@ -69,7 +75,7 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
     head(cx, &info, &state, checkpoint.as_ref());
     let out = &mut cx.stdout;
     if let Some(checkpoint) = &checkpoint {
-        messages(out, checkpoint);
+        messages(out, checkpoint, &cut_off);
     }
     artifact::print(out, &made);
     if !unknown.is_empty() {
@@ -153,6 +159,13 @@ fn print_unknown(out: &mut Stream, thread: &str, unknown: &[Unknown]) {
     ));
 }
 
+/// Whether a run was cancelled while a model said this.
+fn is_cut_off(message: &Message) -> bool {
+    let metadata = message.response_metadata.as_ref();
+    let reason = metadata.and_then(|metadata| metadata.get("finish_reason"));
+    reason.and_then(Value::as_str) == Some(cut_off::CANCELLED)
+}
+
 fn title(out: &mut Stream, text: &str) {
     let text = out.paint(Tone::Strong, text);
     out.line(&format!("\n{text}"));
@@ -203,14 +216,14 @@ fn conversation(checkpoint: &Checkpoint) -> Vec<Message> {
 }
 
 /// The conversation, a line for each message and call.
-fn messages(out: &mut Stream, checkpoint: &Checkpoint) {
+fn messages(out: &mut Stream, checkpoint: &Checkpoint, cut_off: &[Message]) {
     let conversation = conversation(checkpoint);
-    if conversation.is_empty() {
+    if conversation.is_empty() && cut_off.is_empty() {
         return;
     }
     title(out, "messages");
     let room = out.device().width.saturating_sub(10).max(8);
-    for message in conversation {
+    for message in conversation.iter().chain(cut_off) {
         let who = match message.role {
             Role::Human => "human",
             Role::Ai => "ai",
@@ -221,6 +234,7 @@ fn messages(out: &mut Stream, checkpoint: &Checkpoint) {
         let text = message.content.text();
         match &message.name {
             Some(name) => lines.push(format!("{name}: {text}")),
+            None if is_cut_off(message) => lines.push(format!("(cut off) {text}")),
             None if !text.is_empty() => lines.push(text),
             None => {}
         }
