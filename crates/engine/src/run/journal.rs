@@ -283,7 +283,8 @@ impl NodeCx {
     /// Says what is to be kept of work should a cancellation break the task off: it is asked for then, and recorded as
     /// the result of `call`, which is no call that is made. The task runs again when the thread goes on;
     /// [`recorded`](Self::recorded) tells of what was kept, and [`abandon_calls`](Self::abandon_calls) drops it. What
-    /// was said last holds; nothing is kept where `left` gives nothing.
+    /// was said last holds; nothing is kept where `left` gives nothing, nor of a task in a child graph, which ends with
+    /// its host.
     pub fn keep_if_cancelled(
         &self,
         call: &Call,
