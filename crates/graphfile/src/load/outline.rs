@@ -141,7 +141,8 @@ fn structure(
     let slots: std::collections::BTreeMap<_, _> = channels
         .iter()
         .map(|(name, channel)| {
-            let schema = channel.kind.to_schema(types);
+            let mut schema = channel.kind.to_schema(types);
+            sort_required(&mut schema);
             (
                 name.as_str(),
                 json!([schema, channel.reduce.name(), format!("{:?}", channel.keep)]),
@@ -153,6 +154,20 @@ fn structure(
         "{:032x}",
         xxhash_rust::xxh3::xxh3_128(whole.to_canonical().as_bytes())
     )
+}
+
+/// Takes the order of its fields out of a schema: the definition that is kept of a file does not have it.
+fn sort_required(schema: &mut serde_json::Value) {
+    match schema {
+        serde_json::Value::Object(entries) => {
+            if let Some(serde_json::Value::Array(names)) = entries.get_mut("required") {
+                names.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+            }
+            entries.values_mut().for_each(sort_required);
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(sort_required),
+        _ => {}
+    }
 }
 
 /// Returns the file as data, prompt files written in.
