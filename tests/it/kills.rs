@@ -279,6 +279,94 @@ fn check(job: &Job, twice: &str) {
 }
 
 #[test]
+fn each_node_counts_once_whatever_write_the_process_dies_at() {
+    let files = Desk::new();
+    let graph = files.file(
+        "count.yaml",
+        "\
+schema: graph/v1
+name: count
+state: { n: { type: integer, default: 0 } }
+input: []
+start: a
+nodes:
+  a: { type: set, set: { n: \"${state.n + 1}\" }, then: b }
+  b: { type: set, set: { n: \"${state.n + 1}\" }, then: c }
+  c: { type: set, set: { n: \"${state.n + 1}\" }, then: end }
+",
+    );
+    let config = files.file("config.yaml", "models: []\n");
+    let args = [
+        "run", &graph, "--thread", "t", "--input", "{}", "--config", &config,
+    ];
+    let job = Job {
+        name: "count",
+        args: args.map(str::to_owned).to_vec(),
+        log: None,
+        least: 20,
+    };
+    check(&job, "before a checkpoint");
+    // Going on once more runs nothing.
+    let desk = Desk::new();
+    assert!(dies(&mut desk.command(&job.args()), 18).is_some());
+    assert_eq!(desk.tine(&["resume", "t"]).code, 0);
+    let again = desk.tine(&["resume", "t"]);
+    assert_eq!(again.code, 2);
+    assert!(
+        again.stderr.contains("thread `t` is done"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(end(&desk).values["n"], 3);
+}
+
+#[test]
+fn a_disk_that_is_full_stops_a_run_and_loses_nothing() {
+    let files = Desk::new();
+    let job = Job {
+        name: "full",
+        args: calls_on(&files),
+        log: Some("log.md"),
+        least: 0,
+    };
+    let desk = Desk::new();
+    assert_eq!(desk.tine(&job.args()).code, 0);
+    let whole = end(&desk);
+    let mut refused = 0;
+    for blocks in (8..).step_by(32) {
+        let desk = Desk::new();
+        let plain = desk.command(&job.args());
+        // No file may become longer than this, and writing more is an error and not the end.
+        let mut command = desk.command(&[]);
+        let limit = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+        let mut bounded = Command::new("sh");
+        bounded
+            .args(["-c", &limit, "sh"])
+            .arg(plain.get_program())
+            .args(plain.get_args());
+        for (name, value) in command.current_dir(desk.path()).get_envs() {
+            match value {
+                Some(value) => bounded.env(name, value),
+                None => bounded.env_remove(name),
+            };
+        }
+        let ran = crate::command::finish(bounded.current_dir(desk.path()));
+        if ran.code == 0 {
+            assert_eq!(end(&desk), whole);
+            break;
+        }
+        refused += 1;
+        assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+        for part in ["error: ", "threads.db", "nothing older is lost", "hint: "] {
+            assert!(ran.stderr.contains(part), "no {part:?} in {}", ran.stderr);
+        }
+        let how = finish(&desk, &job, &whole, Vec::new());
+        println!("full at {blocks} blocks: {how}");
+    }
+    assert!(refused >= 5, "only {refused} were refused");
+}
+
+#[test]
 fn a_report_is_written_whatever_write_the_process_dies_at() {
     let config = crate::command::shipped("config/config.yaml");
     let graph = news_report();
