@@ -258,6 +258,55 @@ fn a_database_that_is_none() {
     }
 }
 
+/// The place in a SQLite file where a program keeps its schema's version.
+const SCHEMA_VERSION: std::ops::Range<usize> = 60..64;
+
+#[test]
+fn a_database_that_is_not_what_it_was() {
+    let desk = Desk::new();
+    let graph = news_report();
+    assert_eq!(
+        desk.run(&["run", &graph, "写份报告", "--thread", "t"]).code,
+        3
+    );
+    let path = desk.home().join("threads.db");
+    let good = std::fs::read(&path).unwrap();
+    let refused = |bytes: &[u8], says: &[&str]| {
+        std::fs::write(&path, bytes).unwrap();
+        check(&desk.tine(&["resume", "t", "茶"]), says);
+        check(&desk.tine(&["threads"]), says);
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "it is left alone");
+    };
+    let mut newer = good.clone();
+    newer[SCHEMA_VERSION].copy_from_slice(&99_u32.to_be_bytes());
+    refused(&newer, &["99", "newer", "set TINE_HOME to another folder"]);
+    let mut torn = good.clone();
+    torn[100..4096].fill(0xff);
+    refused(&torn, &["threads.db is damaged", "backup"]);
+    std::fs::write(&path, &good).unwrap();
+    let ran = desk.tine(&["resume", "t", "茶"]);
+    assert_eq!(ran.code, 0, "the good copy goes on: {}", ran.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_home_that_can_not_be_made() {
+    let desk = Desk::new();
+    let graph = news_report();
+    let config = shipped("config/config.yaml");
+    let args = ["run", &graph, "find tea", "--config", &config];
+    let mut command = desk.command(&args);
+    let ran = crate::command::finish(command.env("TINE_HOME", "/dev/null/home"));
+    check(
+        &ran,
+        &[
+            "cannot use the folder /dev/null/home",
+            "Not a directory",
+            "TINE_HOME",
+        ],
+    );
+}
+
 #[test]
 fn relative_settings_from_another_folder() {
     let desk = Desk::new();
@@ -273,11 +322,23 @@ fn relative_settings_from_another_folder() {
         "tools.web_search.path=notes",
     ];
     assert_eq!(desk.run(&args).code, 3);
-    let resume = ["resume", "t", "Tea"];
-    let elsewhere = crate::command::finish(desk.command(&resume).current_dir("/"));
+    let more = [
+        "resume",
+        "t",
+        "Tea",
+        "--set",
+        "tools.web_search.max_results=1",
+    ];
+    let elsewhere = crate::command::finish(desk.command(&more).current_dir("/"));
     check(&elsewhere, &["was run with `--set` in ", "cd "]);
-    let ran = desk.tine(&resume);
+    let resume = ["resume", "t", "Tea"];
+    let ran = crate::command::finish(desk.command(&resume).current_dir("/"));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("Tea is a drink") || ran.stdout.contains("1 search result"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

@@ -2,14 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod bad_input;
+mod changed;
 mod clarification;
 mod command;
 mod corpus;
+mod cut_off;
 mod desk;
 mod examples;
 mod help;
 mod inspect;
 mod json;
+mod kills;
 mod main_job;
 mod not_implemented;
 mod observe;
@@ -17,6 +20,7 @@ mod readme;
 mod stopping;
 mod transcript;
 mod transcripts;
+mod unknown_outcome;
 
 use std::collections::BTreeSet;
 

@@ -74,7 +74,7 @@ fn prices_that_can_not_be_read_or_added_up_are_told() {
     config(&desk, &[PRICES, &dollars]);
     let ran = desk.tine(&run);
     assert_eq!(ran.code, 0);
-    insta::assert_snapshot!(ran.stderr, @"warning: config.yaml: the models have prices in EUR and USD, so no costs are counted");
+    insta::assert_snapshot!(ran.stderr, @"note: config.yaml: the models have prices in EUR and USD, so no costs are counted");
     let shown = desk.tine(&["threads", "show", "tea", "--json"]).outcome();
     assert_eq!(shown["usage"]["cost_micros"], 0);
     desk.assert("prices_wrong");

@@ -10,6 +10,7 @@
 
 mod agent;
 mod call_node;
+pub mod cut_off;
 pub mod events;
 mod function;
 pub mod history;

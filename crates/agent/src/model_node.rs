@@ -1,5 +1,6 @@
 //! `type: model`: asks a model.
 
+use crate::cut_off::{self, Said};
 use crate::events;
 use crate::history::{self, LeftOut};
 use crate::middleware::{Middleware, ModelCall, ModelNext};
@@ -133,7 +134,11 @@ impl ModelNode {
         for middleware in self.chain.iter() {
             middleware.before_model(cx, &mut request).await?;
         }
+        cut_off::drop_kept(cx).await?;
+        let said = Said::default();
+        said.keep(cx);
         let next = ModelNext {
+            said: &said,
             chain: &self.chain,
             model: &*self.model,
             stream: self.spec.stream,
@@ -162,6 +167,8 @@ impl ModelNode {
             cost_micros: cost.as_ref().map_or(0, |cost| cost.micros),
         };
         reserved.settle(spent).await?;
+        // What comes of a whole reply is recorded as a whole.
+        said.forget();
         let mut message = reply.into_message();
         if let Some(cost) = cost {
             cost.note(&mut message);
@@ -222,6 +229,22 @@ impl Node for ModelNode {
             update = update.set(channel.as_str(), written);
         }
         Ok(update.into())
+    }
+
+    /// Leaves what the model was saying when its run was cancelled, for people saw it.
+    async fn abandon(&self, cx: NodeCx) -> Result<Update, NodeError> {
+        let (Some(channel), Some(said)) = (&self.spec.messages, cut_off::kept(&cx)) else {
+            return Ok(Update::new());
+        };
+        // A prompt that can not be rendered any more is no reason to refuse the input.
+        let turn = self.prepare(&cx).ok().and_then(|prepared| prepared.turn);
+        let said = said.with_id(cx.new_id());
+        let written: Vec<Value> = turn
+            .iter()
+            .chain([&said])
+            .map(to_value)
+            .collect::<Result<_, _>>()?;
+        Ok(Update::new().set(channel.as_str(), written))
     }
 }
 

@@ -230,7 +230,9 @@ fn journal(call: &ToolCall, ordinal: usize) -> Call {
         ("name", Value::Text(call.name.clone())),
         ("args", call.args.clone()),
     ]);
-    Call::new(journal_key(&call.id, ordinal), &input).keyed_by_input()
+    Call::new(journal_key(&call.id, ordinal), &input)
+        .keyed_by_input()
+        .shown_as(call.name.clone(), call.args.clone())
 }
 
 /// What is left of a call that a new message of the user takes the place of.

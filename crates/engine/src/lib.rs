@@ -8,6 +8,8 @@ pub mod command;
 pub mod cx;
 pub mod error;
 pub mod event;
+#[doc(hidden)] // for tests of the whole; nothing of it is promised
+pub mod failpoint;
 pub mod graph;
 pub mod interrupt;
 pub mod message;

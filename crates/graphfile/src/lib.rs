@@ -28,7 +28,7 @@ pub use host::{
     CallSpec, FunctionManifest, ModelSpec, NoSources, NodeInfo, NodeKinds, OnToolError, Registry,
     ReturnsSpec, RouteLabel, Routes, Shape, Sources, ToolChoice, ToolManifest, ToolSpec, ToolsSpec,
 };
-pub use load::{check, load};
+pub use load::{check, load, load_definition};
 pub use nodes::CxFacts;
 pub use spec::Kind;
 pub use template::{Template, TemplateError};

@@ -12,6 +12,9 @@ pub(crate) struct Env {
     pub(crate) home: PathBuf,
     /// What is to be told on standard error: `TINE_LOG`.
     pub(crate) log: Option<String>,
+    /// At which of its writes the process is to die, for tests of what a crash leaves: `TINE_FAILPOINT`, a number or a
+    /// name.
+    pub(crate) failpoint: Option<String>,
     /// The working directory.
     pub(crate) directory: PathBuf,
     /// What standard output is.
@@ -54,6 +57,9 @@ impl Env {
             log: variable("TINE_LOG")
                 .map(|filter| filter.to_string_lossy().into_owned())
                 .filter(|filter| !filter.is_empty()),
+            failpoint: variable("TINE_FAILPOINT")
+                .map(|place| place.to_string_lossy().into_owned())
+                .filter(|place| !place.is_empty()),
             directory: std::env::current_dir().unwrap_or_default(),
             stdout: device(out.is_terminal(), columns_of(&out)),
             stderr: device(err.is_terminal(), columns_of(&err)),

@@ -83,9 +83,9 @@ pub(crate) fn print_error(stderr: &mut Stream, message: &str, hints: &[String]) 
     }
 }
 
-/// Prints what somebody should know, and what stops nothing.
-pub(crate) fn print_warning(stderr: &mut Stream, message: &str) {
-    let label = stderr.paint(Tone::Hint, "warning:");
+/// Prints a word on what was done otherwise than one may think.
+pub(crate) fn print_note(stderr: &mut Stream, message: &str) {
+    let label = stderr.paint(Tone::Hint, "note:");
     stderr.line(&format!("{label} {}", clean(message)));
 }
 

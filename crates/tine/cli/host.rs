@@ -1,9 +1,9 @@
 //! Wiring: a configuration becomes models, tools and folders; with them a graph file becomes a graph.
 
 use super::Cx;
-use super::failure::{Failure, print_warning};
+use super::failure::{Failure, print_note};
 use super::prices::Prices;
-use super::setup::Setup;
+use super::setup::{Notes, Setup};
 use serde_json::Map;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,8 @@ pub(crate) struct Host {
 impl Host {
     /// Reads the configuration and makes everything that it names.
     pub(crate) fn open(cx: &Cx, setup: &Setup) -> Result<Self, Failure> {
-        let config = configure(Path::new(&cx.env.shown(&setup.config)), &setup.set)?;
+        let config = Path::new(&cx.env.shown(&setup.config)).to_owned();
+        let config = configure(&config, &setup.set, &setup.directory)?;
         let options = setup.options.iter().map(|option| option.name().to_owned());
         let options: Map<String, serde_json::Value> =
             options.map(|name| (name, true.into())).collect();
@@ -72,7 +73,7 @@ impl Host {
     /// Loads a graph file; what is wrong with it goes to standard error.
     pub(crate) fn load(&self, cx: &mut Cx, path: &Path) -> Result<LoadedGraph, Failure> {
         if let Some(warning) = &self.warning {
-            print_warning(&mut cx.stderr, warning);
+            print_note(&mut cx.stderr, warning);
         }
         let (text, shown) = read(cx, path)?;
         let sources = Beside::new(path);
@@ -95,6 +96,27 @@ impl Host {
             self.unusable
                 .iter()
                 .fold(failure, |failure, reason| failure.hint(reason.as_str()))
+        })
+    }
+
+    /// Loads the definition that a thread was last run with.
+    pub(crate) fn load_kept(&self, cx: &mut Cx, notes: &Notes) -> Result<LoadedGraph, Failure> {
+        let shown = format!("the kept definition of `{}`", notes.name);
+        let (graph, diagnostics) = tine::graphfile::load_definition(
+            &shown,
+            &notes.definition,
+            &self.agent,
+            &self.registry(),
+        );
+        graph.ok_or_else(|| {
+            let problems = render(cx, &diagnostics);
+            cx.stderr.write(&problems);
+            cx.stderr.write("\n");
+            let failure = Failure::usage(format!("{shown} can not be run"));
+            let reasons = self.unusable.iter();
+            reasons
+                .fold(failure, |failure, reason| failure.hint(reason.as_str()))
+                .hint("it needs the tools and models that the configuration had; `--config FILE` names another one")
         })
     }
 
@@ -134,15 +156,15 @@ pub(crate) fn read(cx: &Cx, path: &Path) -> Result<(String, String), Failure> {
     }
 }
 
-/// Reads a configuration, with settings on top.
-pub(crate) fn configure(path: &Path, set: &[String]) -> Result<Config, Failure> {
+/// Reads a configuration, with settings on top; relative paths in these are taken from `directory`.
+pub(crate) fn configure(path: &Path, set: &[String], directory: &Path) -> Result<Config, Failure> {
     let mut config = Config::load(path)?;
     for given in set {
         let Some((key, value)) = given.split_once('=') else {
             return Err(Failure::usage(format!("`--set {given}` has no value"))
                 .hint("write it as `--set section.name.key=value`"));
         };
-        config.set(key, value)?;
+        config.set_from(key, value, directory)?;
     }
     Ok(config)
 }
@@ -159,7 +181,7 @@ pub(crate) fn report(
     set: &[String],
     scene: &Scene,
 ) -> Result<AssemblyReport, Failure> {
-    let config = configure(config, set)?;
+    let config = configure(config, set, Path::new(""))?;
     let (_, report) = assemble(&config, &extensions(cx), scene)?;
     Ok(report)
 }

@@ -30,7 +30,7 @@ use output::Stream;
 use status::Status;
 use std::process::ExitCode;
 use std::sync::Arc;
-use tine::engine::TokioWorld;
+use tine::engine::{TokioWorld, failpoint};
 
 /// Runs graphs of agents from files
 #[derive(Parser, Debug)]
@@ -120,9 +120,10 @@ pub(crate) fn main() -> ExitCode {
     let status = match Cli::try_parse() {
         Ok(cli) => {
             let json = cli.command.json();
-            let log = log::start(&cx, cli.log.as_deref());
-            let performed = log.and_then(|()| perform(&mut cx, cli.command));
-            performed.unwrap_or_else(|failure| {
+            let done = arm(&cx.env)
+                .and_then(|()| log::start(&cx, cli.log.as_deref()))
+                .and_then(|()| perform(&mut cx, cli.command));
+            done.unwrap_or_else(|failure| {
                 if json {
                     cx.stdout.line(&failure.to_json().to_string());
                 }
@@ -158,6 +159,24 @@ fn usage(cx: &mut Cx, error: &clap::Error) -> Status {
     match error.use_stderr() {
         true => Status::Usage,
         false => Status::Done,
+    }
+}
+
+/// Lets the process die where a test wants it to.
+fn arm(env: &Env) -> Result<(), Failure> {
+    match &env.failpoint {
+        None => Ok(()),
+        Some(_) if !failpoint::ENABLED => Err(Failure::usage(
+            "TINE_FAILPOINT is set, and this build can not be made to die",
+        )
+        .hint("unset it")),
+        Some(place) => {
+            failpoint::arm(match place.parse() {
+                Ok(number) => failpoint::Target::Number(number),
+                Err(_) => failpoint::Target::Name(place.clone()),
+            });
+            Ok(())
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Cx;
 use super::execute::{Job, Start, execute};
-use super::failure::Failure;
+use super::failure::{Failure, print_note};
 use super::host::Host;
 use super::setup::Notes;
 use super::status::Status;
@@ -10,7 +10,10 @@ use super::store::Store;
 use super::terminal::Mode;
 use super::terminal::line::quoted;
 use clap::Args;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use tine::engine::{Input, Interrupt, Resume, Value};
+use tine::graphfile::LoadedGraph;
 
 /// Goes on with a thread: answers what it asks, or picks up where it was stopped
 #[derive(Args, Debug)]
@@ -30,6 +33,12 @@ pub(crate) struct ResumeArgs {
     /// Sets one value of the configuration, on top of what the thread was run with
     #[arg(long, value_name = "SECTION.NAME.KEY=VALUE")]
     set: Vec<String>,
+    /// Goes on with the definition that the thread was last run with, even if the graph file has changed
+    #[arg(long)]
+    pin: bool,
+    /// Another configuration than the thread was last run with
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Prints one event a line as JSON, and the outcome last
     #[arg(long)]
     pub(crate) json: bool,
@@ -44,9 +53,12 @@ EXAMPLES
   tine resume amber-heron-3f9c --answer-json '{\"approved\": true}'
   tine resume amber-heron-3f9c --answer 8c1f=yes --answer 02aa=no
   tine resume amber-heron-3f9c
+  tine resume amber-heron-3f9c --pin
 
-Graph file, configuration and settings are those that the thread was last run with. Without an answer
-the thread goes on with what is pending: after a crash, a failure, a limit, a breakpoint.";
+Graph file, configuration and settings are those that the thread was last run with, from whatever
+directory. Without an answer the thread goes on with what is pending: after a crash, a failure, a
+limit, a breakpoint. A graph file may have grown meanwhile; one that lost a node or a channel is
+refused, and one that is gone is replaced by its definition, which is kept with the thread.";
 
 pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Failure> {
     let (store, info, checkpoint) = Store::find(cx, &args.thread).await?;
@@ -86,9 +98,11 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         None => Input::Continue,
     };
     let mut setup = notes.setup.clone();
-    if !setup.set.is_empty() && setup.directory != cx.env.directory {
+    if setup.set.is_empty() {
+        setup.directory = cx.env.directory.clone();
+    } else if !args.set.is_empty() && setup.directory != cx.env.directory {
         return Err(Failure::usage(format!(
-            "thread `{}` was run with `--set` in {}, where its relative paths are taken from",
+            "thread `{}` was run with `--set` in {}, and relative paths in more of it would be taken from there",
             args.thread,
             setup.directory.display()
         ))
@@ -97,11 +111,12 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
             quoted(&setup.directory.display().to_string())
         )));
     }
-    setup.set.extend(args.set);
-    setup.directory = cx.env.directory.clone();
+    setup.set.extend(args.set.iter().cloned());
+    if let Some(config) = &args.config {
+        setup.config = cx.env.absolute(config);
+    }
     let host = Host::open(cx, &setup)?;
-    let graph = host.load(cx, &setup.graph)?;
-    notes.check(&args.thread, &graph.outline)?;
+    let graph = load(cx, &host, &notes, &args)?;
     let job = Job {
         host,
         notes: Notes::new(setup, &graph.outline),
@@ -115,6 +130,42 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         max_steps: args.max_steps,
     };
     execute(cx, job, Start::Input(input)).await
+}
+
+/// The graph that the thread goes on with: its file, or what was kept of it if that is wanted or the file is gone.
+fn load(
+    cx: &mut Cx,
+    host: &Host,
+    notes: &Notes,
+    args: &ResumeArgs,
+) -> Result<LoadedGraph, Failure> {
+    let file = &notes.setup.graph;
+    let found = std::fs::metadata(file);
+    let gone = found.is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    if gone && !args.pin {
+        let shown = cx.env.shown(file);
+        let name = quoted(&args.thread);
+        print_note(
+            &mut cx.stderr,
+            &format!(
+                "{shown} is gone; going on with the definition that thread {name} was last run with"
+            ),
+        );
+    }
+    if gone || args.pin {
+        return host.load_kept(cx, notes);
+    }
+    let pin = || {
+        format!(
+            "`tine resume {} --pin` goes on with the definition that the thread was last run with",
+            quoted(&args.thread)
+        )
+    };
+    let graph = host.load(cx, file).map_err(|failure| failure.hint(pin()))?;
+    notes
+        .check(&args.thread, &graph.outline)
+        .map_err(|failure| failure.hint(pin()))?;
+    Ok(graph)
 }
 
 /// The answers that the command gives, if it gives any.

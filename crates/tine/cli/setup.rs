@@ -51,7 +51,7 @@ pub(crate) struct Setup {
     pub(crate) config: PathBuf,
     /// Settings on top of it.
     pub(crate) set: Vec<String>,
-    /// The working directory, from which relative paths in the settings are taken.
+    /// The directory from which relative paths in the settings are taken: where they were given.
     pub(crate) directory: PathBuf,
     /// Switches.
     pub(crate) options: Vec<RunSwitch>,
@@ -123,9 +123,8 @@ impl Notes {
     /// stored by the names of nodes and channels.
     pub(crate) fn check(&self, thread: &str, outline: &Outline) -> Result<(), Failure> {
         let refused = |message: String| {
-            Err(Failure::usage(message).hint(
-                "go on with the graph as it was, or start a new thread by leaving out `--thread`",
-            ))
+            Err(Failure::usage(message)
+                .hint("go on with the graph as it was, or start a new thread with it"))
         };
         if self.name != outline.name {
             return refused(format!(

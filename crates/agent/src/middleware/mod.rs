@@ -11,6 +11,7 @@ pub use approval::Approval;
 pub use clarification::Clarification;
 pub use errors::ErrorReplies;
 
+use crate::cut_off::Said;
 use crate::history;
 use crate::spans;
 use crate::start::Start;
@@ -99,6 +100,8 @@ pub struct ModelNext<'a> {
     pub(crate) chain: &'a [Arc<dyn Middleware>],
     pub(crate) model: &'a dyn Model,
     pub(crate) stream: bool,
+    /// What was said so far, as far as it is shown.
+    pub(crate) said: &'a Said,
 }
 
 impl ModelNext<'_> {
@@ -118,8 +121,10 @@ impl ModelNext<'_> {
         // Whatever the chain made of it, the provider gets what it takes.
         history::repair(&mut request);
         let model_cx = tine_models::ModelCx::new(cx.world().clone());
+        self.said.forget();
         let mut sink = |delta: &tine_models::Delta| {
             if self.stream {
+                self.said.hear(delta);
                 crate::events::delta(&cx, delta);
             }
         };

@@ -67,7 +67,7 @@ impl Durable {
 
     async fn take(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
         match &self.mode {
-            Mode::Sync(writer) => writer.advance(namespace, advance).await,
+            Mode::Sync(writer) => caught(writer.advance(namespace, advance)).await,
             Mode::Async(queue) => queue.advance(namespace, advance).await,
             Mode::Exit(end) => end.take(namespace, advance).await,
         }
@@ -81,7 +81,7 @@ impl Durable {
         ops: Vec<RecordOp>,
     ) -> Result<(), StoreError> {
         match &self.mode {
-            Mode::Sync(writer) => writer.record(namespace, checkpoint, ops).await,
+            Mode::Sync(writer) => caught(writer.record(namespace, checkpoint, ops)).await,
             Mode::Async(queue) => queue.record(namespace, checkpoint, ops).await,
             Mode::Exit(end) => end.record(namespace, checkpoint, ops).await,
         }
@@ -200,7 +200,7 @@ impl AtEnd {
         ops: Vec<RecordOp>,
     ) -> Result<(), StoreError> {
         self.flush(Some(namespace)).await?;
-        self.writer.record(namespace, checkpoint, ops).await
+        caught(self.writer.record(namespace, checkpoint, ops)).await
     }
 
     async fn flush(&self, namespace: Option<&Arc<str>>) -> Result<(), StoreError> {
@@ -234,8 +234,11 @@ impl AtEnd {
     }
 }
 
-/// Makes an error of a store's panic, where others wait for what it was to write.
-async fn caught(write: impl Future<Output = Result<(), StoreError>>) -> Result<(), StoreError> {
+/// Makes an error of a store's panic: others may wait for what it was to write, and a record is written on behalf of a
+/// node, which is not to blame.
+pub(crate) async fn caught(
+    write: impl Future<Output = Result<(), StoreError>>,
+) -> Result<(), StoreError> {
     let written = AssertUnwindSafe(write).catch_unwind().await;
     written.unwrap_or_else(|payload| {
         Err(StoreError::Unavailable {

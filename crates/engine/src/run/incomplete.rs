@@ -25,8 +25,9 @@ impl Session {
     ) -> Result<End, RunError> {
         let mut ops = std::mem::take(&mut self.spent_ops);
         for (at, end) in open.iter().zip(&ends) {
-            if let Some(end) = end {
-                ops.extend(end_records(&self.run, &contexts[*at], end));
+            match end {
+                Some(end) => ops.extend(end_records(&self.run, &contexts[*at], end)),
+                None => ops.extend(contexts[*at].left()),
             }
         }
         self.run.record(self.head, ops).await?;

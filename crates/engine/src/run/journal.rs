@@ -4,6 +4,7 @@ use crate::checkpoint::{CallRecord, CallState, Record, RecordKind, RecordOp};
 use crate::cx::NodeCx;
 use crate::error::{ErrorClass, NodeError, NodeErrorKind, RunError};
 use crate::interrupt::Interrupt;
+use crate::run::task::Left;
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -27,6 +28,14 @@ pub enum Effects {
 pub struct Call {
     key: Arc<str>,
     input: u64,
+    shown: Option<Shown>,
+}
+
+/// What people are told of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Shown {
+    name: Arc<str>,
+    args: Value,
 }
 
 impl Call {
@@ -35,6 +44,7 @@ impl Call {
         Self {
             key: key.into(),
             input: xxhash_rust::xxh3::xxh3_64(input.to_canonical().as_bytes()),
+            shown: None,
         }
     }
 
@@ -42,6 +52,17 @@ impl Call {
     #[must_use]
     pub fn keyed_by_input(mut self) -> Self {
         self.key = format!("{}:{:016x}", self.key, self.input).into();
+        self
+    }
+
+    /// Says what the call is to people, who are asked about it when its outcome is unknown: a question that says so
+    /// names this and not the key alone.
+    #[must_use]
+    pub fn shown_as(mut self, name: impl Into<Arc<str>>, args: Value) -> Self {
+        self.shown = Some(Shown {
+            name: name.into(),
+            args,
+        });
         self
     }
 
@@ -56,29 +77,54 @@ impl Call {
 const OUTCOMES: [&str; 3] = ["retry", "skip", "fail"];
 
 /// The question about a call of unknown outcome.
-fn outcome_question(key: &Arc<str>) -> Value {
+fn outcome_question(key: &Arc<str>, shown: Option<&Shown>) -> Value {
+    let name = shown.map_or(key, |shown| &shown.name);
     let text = format!(
-        "`{key}` was started before this run broke off, and nobody knows whether it took place."
+        "`{name}` was started before this run broke off, and nobody knows whether it took place."
     );
-    Value::from_pairs([
+    let question = [
         ("kind", "unknown_outcome".into()),
         ("call", Value::Text(key.clone())),
         ("text", text.into()),
         ("options", OUTCOMES.to_vec().into()),
-    ])
+    ];
+    let shown = shown.map(|shown| {
+        [
+            ("name", Value::Text(shown.name.clone())),
+            ("args", shown.args.clone()),
+        ]
+    });
+    Value::from_pairs(question.into_iter().chain(shown.into_iter().flatten()))
+}
+
+/// Whether this is what is asked about a call of unknown outcome.
+fn is_outcome_question(payload: &Value) -> bool {
+    let text = |key| match payload.get(key) {
+        Some(Value::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let shown = text("name").zip(payload.get("args"));
+    let shown = shown.map(|(name, args)| Shown {
+        name,
+        args: args.clone(),
+    });
+    // Compared as a whole: a node may ask about something of its own that looks much like it.
+    text("call").is_some_and(|key| *payload == outcome_question(&key, shown.as_ref()))
 }
 
 /// Whether an answer fits a question about a call of unknown outcome; `None` if the question is another one.
 pub(super) fn check_outcome(question: &Interrupt, answer: &Value) -> Option<Result<(), String>> {
-    // Compared as a whole: a node may ask about something of its own that looks much like it.
-    match question.payload.get("call") {
-        Some(Value::Text(key)) if question.payload == outcome_question(key) => {}
-        _ => return None,
+    if !is_outcome_question(&question.payload) {
+        return None;
     }
     if answer.as_str().is_some_and(|text| OUTCOMES.contains(&text)) {
         return Some(Ok(()));
     }
-    let given: String = answer.to_canonical().chars().take(80).collect();
+    let given = match answer.as_str() {
+        Some(text) => text.to_owned(),
+        None => answer.to_canonical(),
+    };
+    let given: String = given.chars().take(80).collect();
     Some(Err(format!(
         "`{given}` is none of `retry`, `skip` and `fail`"
     )))
@@ -164,15 +210,21 @@ impl NodeCx {
                 Err(NodeError::from_kind(NodeErrorKind::Run(Box::new(error))))
             }
             CallState::Done(result) => Ok(Some(result)),
-            CallState::Started if effects == Effects::Effectful => self.ask_about(record).await,
+            CallState::Started if effects == Effects::Effectful => {
+                self.ask_about(call, record).await
+            }
             CallState::Started => Ok(None),
         }
     }
 
     /// Asks what to do about a call whose outcome is unknown. Each time it is started or asked about has a question of
     /// its own, so no answer speaks of more than one.
-    async fn ask_about(&self, mut record: CallRecord) -> Result<Option<Value>, NodeError> {
-        let payload = outcome_question(&record.key);
+    async fn ask_about(
+        &self,
+        call: &Call,
+        mut record: CallRecord,
+    ) -> Result<Option<Value>, NodeError> {
+        let payload = outcome_question(&record.key, call.shown.as_ref());
         loop {
             let slot = self.task.slot(&format!("{}?", record.key), record.times);
             let answer = self.ask_at(slot, || payload.clone())?;
@@ -185,8 +237,8 @@ impl NodeCx {
                     record.times += 1;
                     self.record_calls(vec![record.clone()]).await?;
                     if answer == Some("fail") {
-                        let message =
-                            format!("`{}` has an unknown outcome and was given up", record.key);
+                        let name = call.shown.as_ref().map_or(&record.key, |shown| &shown.name);
+                        let message = format!("`{name}` has an unknown outcome and was given up");
                         return Err(NodeError::new(ErrorClass::ToolFailed, message));
                     }
                 }
@@ -226,6 +278,22 @@ impl NodeCx {
             .iter()
             .map(|call| self.record_of(call, self.times(call), CallState::Idle));
         self.record_calls(idle.collect()).await
+    }
+
+    /// Says what is to be kept of work should a cancellation break the task off: it is asked for then, and recorded as
+    /// the result of `call`, which is no call that is made. The task runs again when the thread goes on;
+    /// [`recorded`](Self::recorded) tells of what was kept, and [`abandon_calls`](Self::abandon_calls) drops it. What
+    /// was said last holds; nothing is kept where `left` gives nothing, nor of a task in a child graph, which ends with
+    /// its host.
+    pub fn keep_if_cancelled(
+        &self,
+        call: &Call,
+        left: impl Fn() -> Option<Value> + Send + Sync + 'static,
+    ) {
+        self.task.set_left(Left {
+            call: self.record_of(call, self.times(call), CallState::Idle),
+            result: Box::new(left),
+        });
     }
 
     /// How a call stands in the journal; `None` if it was never begun.

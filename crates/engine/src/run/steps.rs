@@ -2,6 +2,7 @@
 
 use super::budget::{Spend, spent_records};
 use super::context::RunCx;
+use super::durable::caught;
 use super::ends::{TaskEnd, all_done};
 use super::execute::{announce_done, run_alone, run_tasks};
 use super::limits::{StepBound, keep_spent, out_of_time};
@@ -415,7 +416,7 @@ impl Session {
                 let advance = self.advance(source, records);
                 let id = advance.id;
                 match writer.at_once() {
-                    Some(writer) => writer.advance(&run.namespace, advance).await?,
+                    Some(writer) => caught(writer.advance(&run.namespace, advance)).await?,
                     None => Box::pin(writer.advance(&run.namespace, advance)).await?,
                 }
                 id

@@ -2,7 +2,7 @@
 
 use super::budget::Spend;
 use super::context::RunCx;
-use crate::checkpoint::{ByTask, CallRecord, HANDLER, Record, RecordKind};
+use crate::checkpoint::{ByTask, CallRecord, CallState, HANDLER, Record, RecordKind, RecordOp};
 use crate::error::{HandledError, Location, RunError};
 use crate::graph::NodeIx;
 use crate::interrupt::{Interrupt, Slot};
@@ -12,6 +12,7 @@ use crate::value::Value;
 use crate::world::{Id, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -53,6 +54,20 @@ struct Doings {
     spent: Spend,
     calls: BTreeMap<Arc<str>, CallRecord>,
     attempt: Attempt,
+    left: Option<Left>,
+}
+
+/// What is to be kept of work that a cancellation breaks off.
+pub(crate) struct Left {
+    /// The record, without its result.
+    pub(crate) call: CallRecord,
+    pub(crate) result: Box<dyn Fn() -> Option<Value> + Send + Sync>,
+}
+
+impl fmt::Debug for Left {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Left").field(&self.call.key).finish()
+    }
 }
 
 /// Who ended a task in place of its node.
@@ -435,6 +450,26 @@ impl TaskCx {
         doings.as_ref()?.calls.get(key).cloned()
     }
 
+    /// Says what is to be kept if a cancellation breaks the task off.
+    pub(crate) fn set_left(&self, left: Left) {
+        self.doing(|doings| doings.left = Some(left));
+    }
+
+    /// The record of what is to be kept, now that a cancellation has broken the task off.
+    pub(crate) fn left(&self) -> Option<RecordOp> {
+        let asker = self.asker();
+        let left = asker.doings().as_mut()?.left.take()?;
+        // What nobody can tell is not kept; the run ends as it would have.
+        let result = catch_unwind(AssertUnwindSafe(|| (left.result)())).ok()??;
+        Some(RecordOp::Put(Record {
+            task: asker.path.clone(),
+            kind: RecordKind::Call(CallRecord {
+                state: CallState::Done(result),
+                ..left.call
+            }),
+        }))
+    }
+
     pub(crate) fn note_calls(&self, calls: impl IntoIterator<Item = CallRecord>) {
         let calls = calls.into_iter().map(|call| (call.key.clone(), call));
         self.doing(|doings| doings.calls.extend(calls));
@@ -455,7 +490,7 @@ fn doings_of(recorded: &mut Option<Box<Recorded>>) -> Option<Box<Doings>> {
     Some(Box::new(Doings {
         spent: recorded.spent,
         calls: std::mem::take(&mut recorded.calls),
-        attempt: Attempt::default(),
+        ..Doings::default()
     }))
 }
 

@@ -183,6 +183,73 @@ fn a_child_that_remembers_is_asked_when_it_is_visited_again() {
     assert_eq!(log(&scene), r#"[null,"paid","ran"]"#);
 }
 
+/// A node that works for ever, and says what is to be kept of that; when it finds something kept, or `who` is set, it is
+/// quick.
+struct Worker(&'static str);
+
+fn kept() -> Call {
+    Call::new("kept", &Value::Null)
+}
+
+#[async_trait]
+impl Node for Worker {
+    async fn run(&self, cx: NodeCx) -> Result<Output, NodeError> {
+        let name = self.0;
+        let found = cx.recorded(&kept());
+        cx.keep_if_cancelled(&kept(), || Some("never asked for".into()));
+        cx.keep_if_cancelled(&kept(), move || Some(name.into()));
+        if let Some(CallState::Done(found)) = found {
+            cx.abandon_calls(&[kept()]).await?;
+            assert_eq!(cx.recorded(&kept()), Some(CallState::Idle));
+            return Ok(Update::new().set("log", vec!["again".into(), found]).into());
+        }
+        while cx.value("who").is_none() {
+            pause().await;
+        }
+        Ok(Output::default())
+    }
+
+    async fn abandon(&self, cx: NodeCx) -> Result<Update, NodeError> {
+        Ok(match cx.recorded(&kept()) {
+            Some(CallState::Done(found)) => Update::new().set("log", vec![found]),
+            _ => Update::new(),
+        })
+    }
+}
+
+#[test]
+fn what_a_cancelled_task_wants_kept_waits_for_what_comes_next() {
+    let check = |nodes: &[&'static str], next: Input| {
+        let mut graph = Graph::builder("workers");
+        graph.channel("log", append::<Value>());
+        graph.channel("who", last::<String>());
+        for name in nodes {
+            graph.node(*name, Worker(name));
+            graph.edge(START, *name);
+        }
+        let scene = Scene::new(graph.build().unwrap());
+        let options = RunOptions::default();
+        let cancel = options.cancel.clone();
+        let (outcome, ()) = block_on(async {
+            tokio::join!(scene.run(nothing(), options), async {
+                pause().await;
+                cancel.cancel();
+            })
+        });
+        assert_eq!(outcome.unwrap().exit.name(), "cancelled");
+        assert_eq!(scene.invoke(next).unwrap().exit.name(), "done");
+        log(&scene)
+    };
+    let new = || input(json!({"log": "input", "who": "me"}));
+    assert_eq!(check(&["a"], Input::Continue), r#"["again","a"]"#);
+    assert_eq!(check(&["a"], new()), r#"["a","input"]"#);
+    assert_eq!(
+        check(&["a", "b"], Input::Continue),
+        r#"["again","a","again","b"]"#
+    );
+    assert_eq!(check(&["a", "b"], new()), r#"["a","b","input"]"#);
+}
+
 /// A node that never says what remains of it.
 struct Stubborn;
 

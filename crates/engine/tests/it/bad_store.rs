@@ -284,10 +284,10 @@ fn a_store_that_panics_lets_the_thread_go() {
     insta::assert_snapshot!(every_call(Fault::Panic, Durability::Sync), @"
 Open, one of 2: panicked: the disk melted
 Load, one of 2: panicked: the disk melted
-Advance, one of 5: panicked: the disk melted
-Record, one of 4: failed: node `a` failed: panicked: the disk melted
-Record, one of 4: failed: node `b` failed: panicked: the disk melted
-Record, one of 4: panicked: the disk melted
+Advance, one of 5: failed: the thread could not be stored or read: the store: panicked: the disk melted
+Advance, one of 5: refused: the thread could not be stored or read: the store: panicked: the disk melted
+Record, one of 4: failed: the thread could not be stored or read: the store: panicked: the disk melted
+Record, one of 4: refused: the thread could not be stored or read: the store: panicked: the disk melted
 ");
     insta::assert_snapshot!(every_call(Fault::Panic, Durability::Async), @"
 Open, one of 2: panicked: the disk melted
@@ -300,9 +300,8 @@ Record, one of 4: refused: the thread could not be stored or read: the store: pa
 Open, one of 2: panicked: the disk melted
 Load, one of 2: panicked: the disk melted
 Advance, one of 3: failed: the thread could not be stored or read: the store: panicked: the disk melted
-Record, one of 4: failed: node `a` failed: panicked: the disk melted
-Record, one of 4: failed: node `b` failed: panicked: the disk melted
-Record, one of 4: panicked: the disk melted
+Record, one of 4: failed: the thread could not be stored or read: the store: panicked: the disk melted
+Record, one of 4: refused: the thread could not be stored or read: the store: panicked: the disk melted
 ");
 }
 

@@ -2,7 +2,7 @@
 
 use crate::scene::{Count, Scene, answer, nothing, pause, poll_until};
 use std::time::Duration;
-use tine_engine::channel::last;
+use tine_engine::channel::{append, last};
 use tine_engine::run::{Call, Effects};
 use tine_engine::{
     ErrorClass, Graph, Input, NodeCx, NodeError, RetryPolicy, RunOptions, START, Update, Value,
@@ -333,4 +333,35 @@ fn a_task_may_journal_thousands_of_calls() {
     assert_eq!(made.get(), CALLS);
     // A quarter of a second when every call costs the same, a minute when each looks at all before it.
     assert!(begin.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_node_that_asks_until_it_hears_yes_does_each_thing_once() {
+    let logged = Count::default();
+    let counted = logged.clone();
+    let mut graph = Graph::builder("g");
+    graph.channel("log", append::<String>());
+    graph.node("ask", move |cx: NodeCx| {
+        let counted = counted.clone();
+        async move {
+            for round in 0.. {
+                let call = Call::new(format!("round {round}"), &Value::Null);
+                let work = async |_: NodeCx| Ok(Value::from(counted.up()));
+                cx.call(&call, Effects::Effectful, work).await?;
+                if cx.interrupt("enough?")? == Value::from("yes") {
+                    break;
+                }
+            }
+            Ok::<_, NodeError>(Update::new().set("log", "enough"))
+        }
+    });
+    graph.edge(START, "ask");
+    let scene = Scene::new(graph.build().unwrap());
+    scene.invoke(nothing()).unwrap();
+    let mut ends = Vec::new();
+    for said in ["no", "no", "yes"] {
+        let outcome = scene.invoke(answer(said)).unwrap();
+        ends.push(format!("{} {}", outcome.exit.name(), logged.get()));
+    }
+    assert_eq!(ends, ["interrupted 2", "interrupted 3", "done 3"]);
 }

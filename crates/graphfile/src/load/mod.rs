@@ -17,13 +17,14 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_yaml::Value as Yaml;
+use tine_engine::Value;
 
 use crate::build::build;
 use crate::diag::{Diagnostic, Diagnostics, G006, G007, G108, G310, G501, Span, find_secrets};
 use crate::expr::{Names, Root, VISITS, unknown_channel};
 use crate::flow::{Flow, check_targets, check_usage, check_visits};
 use crate::graph::{Channels, LoadedGraph, Outline};
-use crate::host::{NodeKinds, Registry, Sources};
+use crate::host::{NoSources, NodeKinds, Registry, Sources};
 use crate::report::{Report, nearest};
 use crate::spec::{FileKeys, Kind, decode, decode_node, decode_then, merge_defaults};
 use crate::syntax::{At, read};
@@ -65,6 +66,20 @@ pub fn load(
             (None, diagnostics)
         }
     }
+}
+
+/// Loads what was kept of a graph file, [`Outline::definition`], with no need of the file or of those beside it.
+///
+/// It gives the graph that the file gave, if the registry has what it names. Places in messages are those of the
+/// definition as JSON text, which `name` stands for.
+pub fn load_definition(
+    name: &str,
+    definition: &Value,
+    kinds: &dyn NodeKinds,
+    registry: &Registry,
+) -> (Option<LoadedGraph>, Diagnostics) {
+    let text = format!("{:#}\n", definition.to_json());
+    load(name, &text, &NoSources, kinds, registry)
 }
 
 /// Checks a graph file without making its nodes.

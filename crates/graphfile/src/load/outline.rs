@@ -141,7 +141,8 @@ fn structure(
     let slots: std::collections::BTreeMap<_, _> = channels
         .iter()
         .map(|(name, channel)| {
-            let schema = channel.kind.to_schema(types);
+            let mut schema = channel.kind.to_schema(types);
+            sort_required(&mut schema);
             (
                 name.as_str(),
                 json!([schema, channel.reduce.name(), format!("{:?}", channel.keep)]),
@@ -155,12 +156,31 @@ fn structure(
     )
 }
 
+/// Takes the order of its fields out of a schema: the definition that is kept of a file does not have it.
+fn sort_required(schema: &mut serde_json::Value) {
+    match schema {
+        serde_json::Value::Object(entries) => {
+            if let Some(serde_json::Value::Array(names)) = entries.get_mut("required") {
+                names.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+            }
+            entries.values_mut().for_each(sort_required);
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(sort_required),
+        _ => {}
+    }
+}
+
 /// Returns the file as data, prompt files written in.
 fn definition(root: &Yaml, files: &[(At, String)]) -> Value {
     let mut definition = from_yaml(root).to_json();
     for (at, text) in files {
-        if let Some(place) = definition.pointer_mut(&at.to_string()) {
-            *place = serde_json::Value::String(text.clone());
+        let at = at.to_string();
+        let Some((owner, key)) = at.rsplit_once('/') else {
+            continue;
+        };
+        // Where the defaults name the file, each node that it holds for gets its text.
+        if let Some(serde_json::Value::Object(owner)) = definition.pointer_mut(owner) {
+            owner.insert(key.to_owned(), serde_json::Value::String(text.clone()));
         }
     }
     Value::from_json(definition)

@@ -130,6 +130,57 @@ fn prompt_files_are_written_into_the_definition() {
     );
 }
 
+/// Gives a definition back as a file would be read, and checks that nothing of it is lost on the way.
+fn read_back(outline: &crate::Outline) {
+    let text = format!("{:#}", outline.definition.to_json());
+    let (again, diagnostics) = check("definition", &text, &NoSources, &registry());
+    let again = again.unwrap_or_else(|| panic!("{}", diagnostics.render()));
+    assert_eq!(again.structure, outline.structure);
+    assert_eq!(again.definition, outline.definition);
+    assert_eq!(again.edges.len(), outline.edges.len());
+}
+
+#[test]
+fn a_definition_stands_for_its_file() {
+    read_back(&outline(SMALL));
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/valid");
+    let mut read = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "yaml") {
+            let (outline, _) = check_file(&path);
+            read_back(&outline.unwrap());
+            read += 1;
+        }
+    }
+    assert!(read > 3, "{read} files");
+}
+
+#[test]
+fn a_prompt_file_that_the_defaults_name_is_written_into_each_node() {
+    let text = "\
+schema: graph/v1
+name: t
+state: { topic: { type: string }, text: { type: string } }
+input: [topic]
+defaults: { model: { model: default, prompt: { file: prompt.md } } }
+start: one
+nodes:
+  one: { type: model, returns: { into: text }, then: two }
+  two: { type: model, returns: { into: text }, then: end }
+";
+    struct Beside;
+    impl crate::Sources for Beside {
+        fn read(&self, _: &str) -> Result<String, String> {
+            Ok("On {{ state.topic }}.".to_owned())
+        }
+    }
+    let (outline, diagnostics) = check("t.yaml", text, &Beside, &registry());
+    let outline = outline.unwrap_or_else(|| panic!("{}", diagnostics.render()));
+    read_back(&outline);
+}
+
 #[test]
 fn findings_are_told_to_programs_as_well() {
     let text = "schema: graph/v1\nname: t\nstate: { 中: { type: string } }\nstart: won\nnodes:\n  one: { type: set, set: {}, then: end }\n";

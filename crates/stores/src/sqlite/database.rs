@@ -10,8 +10,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tine_engine::StoreError;
 use tine_engine::checkpoint::ThreadKey;
+use tine_engine::{StoreError, failpoint};
 
 /// Marks the file as ours: `tine` in ASCII.
 const APPLICATION: i64 = 0x7469_6e65;
@@ -63,7 +63,7 @@ impl Database {
         let mut locks = OsString::from(&path);
         locks.push(".locks");
         let locks = PathBuf::from(locks);
-        fs::create_dir_all(&locks).map_err(failed)?;
+        make_folder(&locks, "the folder of the locks").map_err(failed)?;
         // Two processes must not both turn a new file into a database: the change to WAL gives up at once when it
         // meets another.
         let _alone = lease::wait_for(&locks.join("open.lock")).map_err(failed)?;
@@ -87,9 +87,10 @@ impl Database {
         &self.locks
     }
 
-    /// Runs `work` in a write transaction, which is committed only if all of it worked.
+    /// Runs `work` in a write transaction, which is committed only if all of it worked. `what` says what it writes.
     pub(super) fn write<T>(
         &self,
+        what: &str,
         thread: &ThreadKey,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
@@ -97,7 +98,7 @@ impl Database {
         let done = || -> Result<T, Fault> {
             let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let result = work(&transaction)?;
-            transaction.commit()?;
+            commit(transaction, what)?;
             Ok(result)
         }();
         done.map_err(|fault| fault.told(&self.path, Some(thread)))
@@ -142,14 +143,34 @@ fn locate(path: &Path) -> io::Result<PathBuf> {
     // Never opened here once it exists: closing it would drop the locks that SQLite has on it in this process.
     if !path.exists() {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            make_folder(folder, "the folder of the database")?;
         }
+        failpoint::pass("before", "the database file");
         match fs::File::create_new(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
+        failpoint::pass("after", "the database file");
     }
     fs::canonicalize(path)
+}
+
+/// Makes a folder that is not there yet.
+fn make_folder(path: &Path, what: &str) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    failpoint::pass("before", what);
+    fs::create_dir_all(path)?;
+    failpoint::pass("after", what);
+    Ok(())
+}
+
+fn commit(transaction: Transaction<'_>, what: &str) -> rusqlite::Result<()> {
+    failpoint::pass("before", what);
+    transaction.commit()?;
+    failpoint::pass("after", what);
+    Ok(())
 }
 
 fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection, Fault> {
@@ -223,6 +244,10 @@ fn version(connection: &Connection, path: &Path) -> Result<i64, Fault> {
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fault> {
+    // Who only reads must not wait for somebody who writes.
+    if version(connection, path)? == SCHEMA {
+        return Ok(());
+    }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction, path)?;
     let done = usize::try_from(found)
@@ -233,7 +258,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fault> {
     if found < SCHEMA {
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", SCHEMA)?;
+        commit(transaction, "the schema")?;
     }
-    transaction.commit()?;
     Ok(())
 }

@@ -83,6 +83,9 @@ fn told(error: &rusqlite::Error, file: &Path) -> StoreError {
             "the disk is full; nothing of this write was stored and nothing older is lost, so free some space and go on"
                 .to_owned(),
         ),
+        Some(ErrorCode::SystemIoFailure) => unavailable(format!(
+            "the system could not read or write it ({error}); nothing older is lost, so see whether the disk has room and is sound, and go on"
+        )),
         Some(ErrorCode::ReadOnly) => {
             unavailable("the file or its folder can not be written to".to_owned())
         }

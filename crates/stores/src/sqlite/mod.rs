@@ -121,7 +121,7 @@ fn delete(database: &Database, key: &ThreadKey) -> Result<bool, StoreError> {
         return Ok(false);
     }
     let _lease = Lease::take(database.locks(), key)?;
-    database.write(key, |connection| {
+    database.write("a deletion", key, |connection| {
         // A thread that was opened and never stored has a row and nothing else.
         let stored: Option<bool> = connection
             .query_row(

@@ -50,7 +50,7 @@ impl Writer {
     /// Takes a thread.
     pub(super) fn open(database: Arc<Database>, key: &ThreadKey) -> Result<Self, StoreError> {
         let lease = Lease::take(database.locks(), key)?;
-        let (thread, token) = database.write(key, |connection| {
+        let (thread, token) = database.write("a thread's row", key, |connection| {
             Ok(connection.query_row(
                 "INSERT INTO thread (tenant, id, token, meta) VALUES (?1, ?2, 1, '{}')
                  ON CONFLICT (tenant, id) DO UPDATE SET token = token + 1 RETURNING number, token",
@@ -71,9 +71,10 @@ impl Writer {
     /// Runs `work` in a write transaction, if the thread is still this writer's.
     fn write<T>(
         &self,
+        what: &str,
         work: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
-        self.database.write(&self.key, |connection| {
+        self.database.write(what, &self.key, |connection| {
             let mut statement =
                 connection.prepare_cached("SELECT token FROM thread WHERE number = ?1")?;
             let token: Option<i64> = statement
@@ -387,7 +388,7 @@ impl ThreadWriter for Writer {
     async fn advance(&self, namespace: &Arc<str>, advance: Advance) -> Result<(), StoreError> {
         let mut graphs = self.graphs();
         let known = graphs.remove(namespace);
-        let graph = self.write(|connection| {
+        let graph = self.write("a checkpoint", |connection| {
             let mut graph = match known {
                 Some(graph) => graph,
                 None => self.graph(connection, namespace)?,
@@ -409,7 +410,7 @@ impl ThreadWriter for Writer {
             let head = graph.head.as_ref()?;
             (head.id == checkpoint).then_some(head.place.number)
         });
-        self.write(|connection| {
+        self.write("records", |connection| {
             let number = match head {
                 Some(number) => number,
                 None => {
@@ -427,7 +428,7 @@ impl ThreadWriter for Writer {
     }
 
     async fn note(&self, entries: Map) -> Result<(), StoreError> {
-        self.write(|connection| {
+        self.write("notes", |connection| {
             let what = "the notes";
             let known: String = connection.query_row(
                 "SELECT meta FROM thread WHERE number = ?1",

@@ -144,6 +144,11 @@ fn a_changed_row_is_named() {
             "channel `list`: a stored change does not fit",
         ),
         (
+            "tag",
+            "UPDATE effect SET effects = '[{\"dream\":1}]' WHERE number = 290",
+            "channel `list`: unknown variant `dream`",
+        ),
+        (
             "next",
             "UPDATE checkpoint SET next = '3' WHERE sequence = 299",
             "checkpoint `",

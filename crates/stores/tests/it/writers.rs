@@ -233,6 +233,28 @@ fn a_busy_file_is_an_error_with_its_reason_and_nothing_is_lost() {
 }
 
 #[test]
+fn opening_and_reading_wait_for_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("threads.db");
+    let options = SqliteOptions {
+        busy_timeout: Duration::ZERO,
+        ..SqliteOptions::default()
+    };
+    let store = open(&path);
+    wait(async {
+        let writer = store.open(&root("t").thread).await.unwrap();
+        let first = advance(1, None, &[("list", set(Value::list()))]);
+        writer.advance(&namespace(""), first).await.unwrap();
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let reader = SqliteCheckpointer::open(&path, options).unwrap();
+        assert_eq!(newest(&reader, &root("t"), "list").await.unwrap(), "[]");
+        assert_eq!(reader.threads("local").await.unwrap().len(), 1);
+        other.execute_batch("ROLLBACK").unwrap();
+    });
+}
+
+#[test]
 fn a_link_to_the_file_is_the_file() {
     let (folder, store) = sqlite();
     let link: &Path = &folder.path().join("link.db");

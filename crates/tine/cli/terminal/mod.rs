@@ -11,6 +11,7 @@ mod spinner;
 use super::Cx;
 use super::output::Stream;
 use narration::Narration;
+pub(crate) use narration::arguments;
 use spinner::Spinner;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -222,7 +222,7 @@ impl Narration {
 }
 
 /// Arguments in short: `query: "tea", max: 3`. Long ones, such as the content of a file, stand last: they are cut.
-fn arguments(args: Option<&Value>) -> String {
+pub(crate) fn arguments(args: Option<&Value>) -> String {
     const LONG: usize = 60;
     match args {
         Some(Value::Map(args)) => {

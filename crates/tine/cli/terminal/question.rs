@@ -1,6 +1,7 @@
 //! Open questions, as people read and answer them.
 
-use super::line::{clean, quoted};
+use super::line::{clean, one_line, quoted};
+use super::narration::arguments;
 use crate::cli::output::{Stream, Tone};
 use tine::engine::{Interrupt, Value};
 
@@ -9,9 +10,42 @@ pub(crate) fn is_clarification(interrupt: &Interrupt) -> bool {
     interrupt.payload.get("source").and_then(Value::as_str) == Some("ask_clarification")
 }
 
+/// What may be answered about a call of unknown outcome, and what comes of it.
+const OUTCOMES: [(&str, &str); 3] = [
+    ("retry", "makes the call, again if it took place"),
+    ("skip", "does not make it, and goes on without its result"),
+    ("fail", "does not make it, and lets the node fail"),
+];
+
+/// Whether it is asked what became of a call.
+fn is_unknown_outcome(interrupt: &Interrupt) -> bool {
+    let kind = interrupt.payload.get("kind").and_then(Value::as_str);
+    kind == Some("unknown_outcome")
+}
+
+/// What became of a call: which one it was, and what may be answered.
+fn outcome_text(payload: &Value, width: usize) -> String {
+    let words = |key| payload.get(key).and_then(Value::as_str).unwrap_or_default();
+    let mut text = words("text").to_owned();
+    if let Some(args) = payload.get("args") {
+        let call = format!("{}({})", words("name"), arguments(Some(args)));
+        // Long arguments stand last, and are cut: `threads show --json` has them whole.
+        let call = one_line(&call, width.saturating_sub(4).max(8));
+        text.push_str(&format!("\n\n  {call}"));
+    }
+    text.push('\n');
+    for (answer, means) in OUTCOMES {
+        text.push_str(&format!("\n{answer:5}  {means}"));
+    }
+    text
+}
+
 /// What is asked, in words: the question, and below it what else the payload says.
-pub(crate) fn text(interrupt: &Interrupt) -> String {
+fn text(interrupt: &Interrupt, width: usize) -> String {
     let (payload, _) = parts(interrupt);
+    if is_unknown_outcome(interrupt) {
+        return clean(&outcome_text(payload, width));
+    }
     let Some(entries) = payload.as_map() else {
         return clean(&plain(payload));
     };
@@ -66,7 +100,7 @@ pub(crate) fn print(out: &mut Stream, thread: &str, questions: &[Interrupt]) {
             _ => format!("  {}", interrupt.id),
         };
         out.line(&format!("\n{node}{id}"));
-        for line in text(interrupt).lines() {
+        for line in text(interrupt, out.device().width).lines() {
             let line = format!("  {line}");
             out.line(line.trim_end());
         }
@@ -91,10 +125,20 @@ fn commands(thread: &str, questions: &[Interrupt]) -> Vec<String> {
             format!("tine resume {thread} \"ANSWER\""),
             format!("tine resume {thread} --answer-json JSON"),
         ],
+        [question] if is_unknown_outcome(question) => OUTCOMES
+            .iter()
+            .map(|(answer, _)| format!("tine resume {thread} {answer}"))
+            .collect(),
         [_] => vec![format!("tine resume {thread} \"ANSWER\"")],
         _ => questions
             .iter()
-            .map(|question| format!("tine resume {thread} --answer {}=\"ANSWER\"", question.id))
+            .map(|question| {
+                let answer = match is_unknown_outcome(question) {
+                    true => OUTCOMES[0].0,
+                    false => "\"ANSWER\"",
+                };
+                format!("tine resume {thread} --answer {}={answer}", question.id)
+            })
             .collect(),
     }
 }

@@ -7,14 +7,15 @@ use crate::cli::failure::Failure;
 use crate::cli::output::{Stream, Tone};
 use crate::cli::status::Status;
 use crate::cli::store::Store;
-use crate::cli::terminal::line::{clean, one_line};
-use crate::cli::terminal::question;
+use crate::cli::terminal::line::{clean, one_line, quoted};
+use crate::cli::terminal::{arguments, question};
 use crate::cli::usage::Usage;
 use clap::Args;
 use serde_json::json;
-use tine::engine::checkpoint::ThreadInfo;
-use tine::engine::message::Role;
-use tine::engine::{Checkpoint, Message, Value};
+use tine::agent::cut_off;
+use tine::engine::checkpoint::{CallState, RecordKind, ThreadInfo};
+use tine::engine::message::{Role, ToolCall};
+use tine::engine::{Checkpoint, Interrupt, Message, Value};
 use tine::tools::paths::Home;
 
 /// Shows one thread: where it stands, what it asks, what was said and made
@@ -34,6 +35,11 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
     let questions = checkpoint
         .as_ref()
         .map(|checkpoint| checkpoint.open_questions())
+        .unwrap_or_default();
+    let unknown = unknown_calls(checkpoint.as_ref(), &questions);
+    let cut_off = checkpoint
+        .as_ref()
+        .map(cut_off::messages)
         .unwrap_or_default();
     let home = Home::open(&cx.env.home)?;
     let made = checkpoint
@@ -59,8 +65,10 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
             "checkpoints": info.checkpoints,
             "next": next.map(|task| task.node()).collect::<Vec<_>>(),
             "interrupts": questions,
+            "unknown_calls": unknown.iter().map(Unknown::to_json).collect::<Vec<_>>(),
             "artifacts": made,
             "usage": checkpoint.as_ref().map(Usage::of),
+            "cut_off": cut_off,
             "values": checkpoint.as_ref().map(|checkpoint| &checkpoint.values),
         });
         cx.stdout.line(&line.to_string());
@@ -69,13 +77,95 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
     head(cx, &info, &state, checkpoint.as_ref());
     let out = &mut cx.stdout;
     if let Some(checkpoint) = &checkpoint {
-        messages(out, checkpoint);
+        messages(out, checkpoint, &cut_off);
     }
     artifact::print(out, &made);
+    if !unknown.is_empty() {
+        print_unknown(out, &info.key.thread, &unknown);
+    }
     if !questions.is_empty() {
         question::print(out, &info.key.thread, &questions);
     }
     Ok(Status::Done)
+}
+
+/// A call that began and is not known to have ended, and that nobody was asked about yet.
+struct Unknown {
+    key: String,
+    /// What the conversation says of it.
+    call: Option<ToolCall>,
+}
+
+impl Unknown {
+    fn to_json(&self) -> serde_json::Value {
+        let call = self.call.as_ref();
+        json!({
+            "call": self.key,
+            "name": call.map(|call| &call.name),
+            "args": call.map(|call| &call.args),
+        })
+    }
+}
+
+fn unknown_calls(checkpoint: Option<&Checkpoint>, questions: &[Interrupt]) -> Vec<Unknown> {
+    let Some(checkpoint) = checkpoint else {
+        return Vec::new();
+    };
+    let conversation = conversation(checkpoint);
+    let started = checkpoint
+        .records
+        .iter()
+        .filter_map(|record| match &record.kind {
+            RecordKind::Call(call) if call.state == CallState::Started => Some(&call.key),
+            _ => None,
+        });
+    let is_asked = |key: &str| {
+        let mut asked = questions
+            .iter()
+            .map(|question| question.payload.get("call"));
+        asked.any(|asked| asked.and_then(Value::as_str) == Some(key))
+    };
+    let unknown = started.filter(|key| !is_asked(key)).map(|key| {
+        let mut calls = conversation
+            .iter()
+            .rev()
+            .flat_map(|message| &message.tool_calls);
+        Unknown {
+            // Calls of tools are kept under their ids, with more behind it.
+            call: calls.find(|call| is_of(key, call)).cloned(),
+            key: key.to_string(),
+        }
+    });
+    unknown.collect()
+}
+
+fn is_of(key: &str, call: &ToolCall) -> bool {
+    let rest = key.strip_prefix(&*call.id);
+    rest.is_some_and(|rest| rest.starts_with([':', '#']))
+}
+
+fn print_unknown(out: &mut Stream, thread: &str, unknown: &[Unknown]) {
+    title(out, "began, and is not known to have ended");
+    let room = out.device().width.saturating_sub(2).max(8);
+    for unknown in unknown {
+        let shown = match &unknown.call {
+            Some(call) => format!("{}({})", call.name, arguments(Some(&call.args))),
+            None => unknown.key.clone(),
+        };
+        out.line(&format!("  {}", one_line(&shown, room)));
+    }
+    let command = format!("tine resume {}", quoted(thread));
+    let command = out.paint(Tone::Hint, &command);
+    out.line(&format!(
+        "\nunless it is being run, this asks what to do about it\n  {command}"
+    ));
+}
+
+/// Whether a run was cancelled while a model said this.
+fn is_cut_off(message: &Message) -> bool {
+    let metadata = message.response_metadata.as_ref();
+    let reason = metadata.and_then(|metadata| metadata.get("finish_reason"));
+    reason.and_then(Value::as_str) == Some(cut_off::CANCELLED)
 }
 
 fn title(out: &mut Stream, text: &str) {
@@ -125,20 +215,22 @@ fn head(cx: &mut Cx, info: &ThreadInfo, state: &State, checkpoint: Option<&Check
     }
 }
 
+fn conversation(checkpoint: &Checkpoint) -> Vec<Message> {
+    let list = checkpoint.values.get("messages").and_then(Value::as_list);
+    let items = list.into_iter().flat_map(|list| list.iter());
+    let read = items.filter_map(|item| Message::from_value(item).ok());
+    read.collect()
+}
+
 /// The conversation, a line for each message and call.
-fn messages(out: &mut Stream, checkpoint: &Checkpoint) {
-    let Some(list) = checkpoint.values.get("messages").and_then(Value::as_list) else {
-        return;
-    };
-    if list.is_empty() {
+fn messages(out: &mut Stream, checkpoint: &Checkpoint, cut_off: &[Message]) {
+    let conversation = conversation(checkpoint);
+    if conversation.is_empty() && cut_off.is_empty() {
         return;
     }
     title(out, "messages");
     let room = out.device().width.saturating_sub(10).max(8);
-    for message in list
-        .iter()
-        .filter_map(|item| Message::from_value(item).ok())
-    {
+    for message in conversation.iter().chain(cut_off) {
         let who = match message.role {
             Role::Human => "human",
             Role::Ai => "ai",
@@ -149,6 +241,7 @@ fn messages(out: &mut Stream, checkpoint: &Checkpoint) {
         let text = message.content.text();
         match &message.name {
             Some(name) => lines.push(format!("{name}: {text}")),
+            None if is_cut_off(message) => lines.push(format!("(cut off) {text}")),
             None if !text.is_empty() => lines.push(text),
             None => {}
         }

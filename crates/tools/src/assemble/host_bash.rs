@@ -65,6 +65,7 @@ fn unprotected(config: &Config) -> Result<Option<String>, AssemblyError> {
     let providers = known::LOCAL_PROVIDERS.into_iter().chain(known::PROVIDERS);
     let unknown_place = || Place::Override {
         path: Arc::from("sandbox.use"),
+        directory: Arc::from(std::path::Path::new("")),
     };
     Err(AssemblyError::UnknownSandbox {
         place: config

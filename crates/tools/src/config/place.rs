@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use saphyr_parser::{Event, Marker, Parser};
@@ -20,6 +21,8 @@ pub enum Place {
     Override {
         /// The dotted path, such as `tools.web_search.path`.
         path: Arc<str>,
+        /// The folder that a relative path in the value is taken from; the working directory if empty.
+        directory: Arc<Path>,
     },
 }
 
@@ -27,7 +30,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { file, line, column } => write!(f, "{file}:{line}:{column}"),
-            Self::Override { path } => write!(f, "setting {path}"),
+            Self::Override { path, .. } => write!(f, "setting {path}"),
         }
     }
 }

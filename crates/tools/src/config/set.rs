@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -17,6 +18,20 @@ impl Config {
     /// When there is no such tool, model or section, or the value does not
     /// fit; the configuration is then unchanged.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), ConfigError> {
+        self.set_from(path, value, Path::new(""))
+    }
+
+    /// As [`set`](Self::set); a relative path in the value is taken from
+    /// `directory`.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn set_from(
+        &mut self,
+        path: &str,
+        value: &str,
+        directory: &Path,
+    ) -> Result<(), ConfigError> {
         let parts: Vec<&str> = path.split('.').collect();
         if parts.iter().any(|part| part.is_empty()) {
             return Err(refuse(path, "write it as section.key or section.name.key"));
@@ -28,6 +43,7 @@ impl Config {
             value: yaml::read_scalar(value),
             place: Place::Override {
                 path: Arc::from(path),
+                directory: Arc::from(directory),
             },
         };
         match parts.as_slice() {

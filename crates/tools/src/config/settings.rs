@@ -223,7 +223,7 @@ impl Resolved<'_> {
         };
         Ok(Some(match self.settings.place_of(key) {
             Place::File { .. } => self.settings.base.join(path),
-            Place::Override { .. } => PathBuf::from(path),
+            Place::Override { directory, .. } => directory.join(path),
         }))
     }
 

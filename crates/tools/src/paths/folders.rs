@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use tine_engine::ThreadKey;
+use tine_engine::{ThreadKey, failpoint};
 
 use super::{PathError, ResolvedPath, VIRTUAL_ROOT, folder_name};
 
@@ -81,7 +81,11 @@ impl Home {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, HomeError> {
         let path = path.into();
         let open = || {
-            Dir::create_ambient_dir_all(&path, ambient_authority())?;
+            if !path.is_dir() {
+                failpoint::pass("before", "the home");
+                Dir::create_ambient_dir_all(&path, ambient_authority())?;
+                failpoint::pass("after", "the home");
+            }
             Dir::open_ambient_dir(&path, ambient_authority())
         };
         match open() {
@@ -105,7 +109,12 @@ impl Home {
         let host_root = self.path.join(&inside);
         let open = || {
             for folder in Folder::ALL {
-                self.dir.create_dir_all(inside.join(folder.name()))?;
+                let path = inside.join(folder.name());
+                if !self.dir.is_dir(&path) {
+                    failpoint::pass("before", "a folder of a thread");
+                    self.dir.create_dir_all(path)?;
+                    failpoint::pass("after", "a folder of a thread");
+                }
             }
             self.dir.open_dir(&inside)
         };

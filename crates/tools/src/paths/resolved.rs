@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
+use tine_engine::failpoint;
+
 use super::{Folder, PathError, VIRTUAL_ROOT};
 
 /// A path that was resolved below one thread's folders.
@@ -139,9 +141,13 @@ impl ResolvedPath {
         };
         let name = Path::new(name);
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.root
-            .create_dir_all(parent)
-            .map_err(|e| self.error(e))?;
+        if !self.root.is_dir(parent) {
+            failpoint::pass("before", "a folder");
+            self.root
+                .create_dir_all(parent)
+                .map_err(|e| self.error(e))?;
+            failpoint::pass("after", "a folder");
+        }
         let dir = self.root.open_dir(parent).map_err(|e| self.error(e))?;
         let (mut old, permissions) = match dir.metadata(name) {
             Ok(found) => {
@@ -153,12 +159,17 @@ impl ResolvedPath {
             Err(error) => return Err(self.error(error)),
         };
 
+        failpoint::pass("before", "a file");
         let (temporary, mut file) = create_temporary(&dir).map_err(|e| self.error(e))?;
         let done = fill(&mut file, old.as_mut().map(|f| f as &mut dyn Read))
             .and_then(|()| permissions.map_or(Ok(()), |p| file.set_permissions(p)))
             .and_then(|()| file.sync_all())
-            .and_then(|()| dir.rename(&temporary, &dir, name))
+            .and_then(|()| {
+                failpoint::pass("amid", "a file");
+                dir.rename(&temporary, &dir, name)
+            })
             .and_then(|()| sync_folder(&dir));
+        failpoint::pass("after", "a file");
         done.map_err(|error| {
             // After a rename the temporary name is gone, and that is fine:
             // only the first error is worth telling.
