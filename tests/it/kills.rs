@@ -188,9 +188,9 @@ fn log(desk: &Desk, name: &str) -> String {
 /// What is expected when these calls were skipped: the model was told so.
 fn with_skipped(whole: &End, skipped: &[String]) -> Value {
     let mut values = whole.values.clone();
-    let messages = values["messages"].as_array_mut().unwrap();
+    let messages = values.get_mut("messages").and_then(Value::as_array_mut);
     let mut calls: Vec<Value> = Vec::new();
-    for message in messages {
+    for message in messages.into_iter().flatten() {
         if message["type"] == "ai" {
             calls = message["tool_calls"]
                 .as_array()
@@ -236,7 +236,8 @@ fn finish(desk: &Desk, job: &Job, whole: &End, mut skipped: Vec<String>) -> Stri
     how.join(", ")
 }
 
-/// Kills a run at every write; and for the first one of the name `twice`, kills what goes on from there at every write too.
+/// Kills a run at every write; and for the first one of the name `twice`, kills what goes on from there at every write too,
+/// and what answers the questions that are asked then.
 fn check(job: &Job, twice: &str) {
     let desk = Desk::new();
     let ran = desk.tine(&job.args());
@@ -263,6 +264,23 @@ fn check(job: &Job, twice: &str) {
             };
             let how = finish(&desk, job, &whole, skipped);
             println!("{} {k}+{again}: {place}, then {second}: {how}", job.name);
+            again += 1;
+        }
+        let mut again = 1;
+        while job.log.is_some() && twice == Some(&*place) {
+            let (desk, _) = killed(k);
+            assert_eq!(desk.tine(&["resume", "t"]).code, 3, "it asks");
+            let mut skipped = Vec::new();
+            let words = next(&desk, job, &mut skipped).unwrap_or_default();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let Some(second) = dies(&mut desk.command(&words), again) else {
+                break;
+            };
+            let how = finish(&desk, job, &whole, skipped);
+            println!(
+                "{} {k}, answered, {again}: {place}, then {second}: {how}",
+                job.name
+            );
             again += 1;
         }
         twice = twice.filter(|twice| *twice != place);

@@ -246,9 +246,23 @@ impl ThreadFolders {
     /// Follows links below the root: gives the true path, and whether
     /// something is there.
     fn follow(&self, asked: &str, inside: &Path) -> Result<(PathBuf, bool), PathError> {
+        const LOOKS: usize = 16;
         if inside.as_os_str().is_empty() {
             return Ok((PathBuf::new(), true));
         }
+        for _ in 0..LOOKS {
+            if let Some(found) = self.look(asked, inside)? {
+                return Ok(found);
+            }
+        }
+        Err(PathError::DeadLink {
+            path: asked.to_owned(),
+        })
+    }
+
+    /// As [`follow`](Self::follow); `None` if something was made there
+    /// meanwhile, by another call of the same message.
+    fn look(&self, asked: &str, inside: &Path) -> Result<Option<(PathBuf, bool)>, PathError> {
         // The longest part that exists is resolved; the rest is to be made.
         for base in inside.ancestors() {
             if base.as_os_str().is_empty() {
@@ -263,13 +277,18 @@ impl ThreadFolders {
                             path: asked.to_owned(),
                         });
                     }
-                    return Ok((if missing { real.join(rest) } else { real }, !missing));
+                    let real = if missing { real.join(rest) } else { real };
+                    return Ok(Some((real, !missing)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    if self.root.symlink_metadata(base).is_ok() {
-                        return Err(PathError::DeadLink {
-                            path: asked.to_owned(),
-                        });
+                    match self.root.symlink_metadata(base) {
+                        Ok(found) if found.is_symlink() => {
+                            return Err(PathError::DeadLink {
+                                path: asked.to_owned(),
+                            });
+                        }
+                        Ok(_) => return Ok(None),
+                        Err(_) => {}
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
@@ -280,7 +299,7 @@ impl ThreadFolders {
                 Err(error) => return Err(PathError::from_io(asked, error)),
             }
         }
-        Ok((inside.to_owned(), false))
+        Ok(Some((inside.to_owned(), false)))
     }
 }
 

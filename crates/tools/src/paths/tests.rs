@@ -237,6 +237,24 @@ fn a_replaced_file_keeps_its_permissions() {
 }
 
 #[test]
+fn a_file_that_appears_while_its_path_is_resolved_is_no_dead_link() {
+    let f = fixture();
+    let resolve = |n: usize| {
+        let path = format!("/mnt/user-data/outputs/{n}.md");
+        f.thread.resolve(&path, Access::Write).unwrap()
+    };
+    std::thread::scope(|scope| {
+        // Looks again and again until each is there.
+        scope.spawn(|| (0..1000).for_each(|n| while !resolve(n).exists() {}));
+        scope.spawn(|| {
+            for n in 0..1000 {
+                std::fs::write(resolve(n).host_path(), "x").unwrap();
+            }
+        });
+    });
+}
+
+#[test]
 fn a_thread_id_that_looks_like_a_path_stays_a_name() {
     let f = fixture();
     let thread = f.home.thread(&ThreadKey::local("../../x")).unwrap();
