@@ -15,6 +15,7 @@ mod json;
 mod kills;
 mod main_job;
 mod not_implemented;
+mod notes;
 mod observe;
 mod readme;
 mod stopping;

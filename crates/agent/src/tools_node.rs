@@ -195,14 +195,19 @@ fn refuse(message: &Message, call: &InvalidToolCall) -> (ToolCall, ToolReply) {
         None => "the call names no tool",
         Some(_) => "the arguments are not a JSON object",
     });
-    let mut text = format!("The call of `{}` was not made: {why}.", cut(&name, 100));
-    let args = call.args.as_deref().unwrap_or_default();
-    if !args.is_empty() {
-        text.push_str(&format!(" What came was: {}", cut(args, SHOWN)));
-    }
-    text.push_str("\nSend the call again, with the arguments as one complete JSON object.");
-    if was_too_long(message) {
+    let mut text = format!(
+        "The call of `{}` was not made: {why}. \
+         Send the call again with the arguments as one complete JSON object.",
+        cut(&name, 100)
+    );
+    if finish(message) == Some(FinishReason::Length.name()) {
         text.push_str(" If they are long, make several calls with a part of them each.");
+    }
+    let args = call.args.as_deref().unwrap_or_default();
+    // What was cut off in the middle is no mistake to be shown, and a message of a parser often quotes the text.
+    let start: String = args.trim().chars().take(20).collect();
+    if !args.is_empty() && !is_cut_off(message) && !why.contains(&start) {
+        text.push_str(&format!(" What came was: {}", cut(args, SHOWN)));
     }
     let call = ToolCall {
         name,
@@ -212,11 +217,20 @@ fn refuse(message: &Message, call: &InvalidToolCall) -> (ToolCall, ToolReply) {
     (call, ToolReply::error(text))
 }
 
-/// Whether the reply ended because it had as many tokens as it may have.
-fn was_too_long(message: &Message) -> bool {
-    let metadata = message.response_metadata.as_ref();
-    let finish = metadata.and_then(|metadata| metadata.get("finish_reason"));
-    finish.and_then(Value::as_str) == Some(FinishReason::Length.name())
+/// Why the reply ended, as its message says it.
+fn finish(message: &Message) -> Option<&str> {
+    let metadata = message.response_metadata.as_ref()?;
+    metadata.get("finish_reason")?.as_str()
+}
+
+fn is_cut_off(message: &Message) -> bool {
+    let reasons = [
+        FinishReason::Length,
+        FinishReason::ContentFilter,
+        FinishReason::Incomplete,
+    ];
+    let finish = finish(message);
+    reasons.iter().any(|reason| finish == Some(reason.name()))
 }
 
 /// The beginning of a text, with how much is not shown.

@@ -32,7 +32,8 @@ const NO_OUTPUT: &str = "(no output)";
 /// - Each call has one result. The results of a message stand right behind it, in the order of its calls.
 /// - Ids of calls are there, and no two calls have the same; names of calls match `^[A-Za-z0-9_-]{1,64}$`, and their
 ///   arguments are maps.
-/// - There are no invalid calls: they are calls without arguments, and their results say what was wrong.
+/// - There are no invalid calls: they are calls, without arguments unless those are whole, and their results say what
+///   was wrong.
 /// - Every message says or calls something.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
@@ -131,11 +132,11 @@ pub(crate) fn instruct(request: &mut ModelRequest, instructions: Vec<Arc<str>>) 
     };
 }
 
-/// The calls of a message that want a result: the valid ones, then those whose arguments could not be read.
+/// The calls of a message that want a result: the valid ones, then those that could not be read.
 fn calls(message: &Message) -> Vec<ToolCall> {
     let invalid = message.invalid_tool_calls.iter().map(|call| ToolCall {
         name: call.name.clone().unwrap_or_default(),
-        args: tine_engine::Value::map(),
+        args: shape::raw_arguments(call.args.as_deref().unwrap_or_default()),
         id: call.id.clone().unwrap_or_default(),
     });
     message.tool_calls.iter().cloned().chain(invalid).collect()

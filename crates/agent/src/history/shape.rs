@@ -74,6 +74,14 @@ fn arguments(args: Value) -> Value {
     }
 }
 
+/// The arguments of a call that is not to be made: none, unless their text is that of a map.
+pub(super) fn raw_arguments(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(args @ Value::Map(_)) => args,
+        _ => Value::map(),
+    }
+}
+
 /// Blocks that repeat the calls of a message, as some providers write them. The calls themselves count.
 const CALLS: [&str; 5] = [
     "tool_use",

@@ -140,10 +140,21 @@ fn a_call_without_an_id_gets_one_and_keeps_its_result() {
 
 #[test]
 fn an_invalid_call_is_one_without_arguments() {
-    let history = of(vec![cut_off(Some("t"), Some("a")), result("a", "not JSON")]);
-    assert_eq!(sketch(&history.messages), "A[a] T[a:not JSON]");
-    assert!(history.messages[0].invalid_tool_calls.is_empty());
-    assert_eq!(history.messages[0].tool_calls, [call("a")]);
+    for (args, sent) in [
+        ("{\"a\": ", "{}"),
+        ("[1]", "{}"),
+        ("{\"a\": 1}{\"a\": 1}", "{}"),
+        // Whole, in a reply that was cut off.
+        ("{\"a\": 1}", "{\"a\":1}"),
+    ] {
+        let mut message = cut_off(Some("t"), Some("a"));
+        message.invalid_tool_calls[0].args = Some(args.into());
+        let history = of(vec![message, result("a", "no")]);
+        assert_eq!(sketch(&history.messages), "A[a] T[a:no]");
+        assert!(history.messages[0].invalid_tool_calls.is_empty());
+        let args = &history.messages[0].tool_calls[0].args;
+        assert_eq!(args.to_canonical(), sent);
+    }
 }
 
 #[test]

@@ -42,16 +42,22 @@ async fn a_call_that_is_no_json_is_answered_with_what_is_wrong() {
     let told = check(calls, FinishReason::ToolCalls).await;
     insta::assert_snapshot!(told, @r#"
     Ai: 
-    Tool Error: The call of `get_weather` was not made: the arguments are not valid JSON: EOF while parsing a string at line 1 column 13. What came was: {"city": "Par
-    Send the call again, with the arguments as one complete JSON object.
+    Tool Error: The call of `get_weather` was not made: the arguments are not valid JSON: EOF while parsing a string at line 1 column 13. Send the call again with the arguments as one complete JSON object. What came was: {"city": "Par
     "#);
     let extra = "the arguments are not valid JSON: trailing characters at line 1 column 8";
     let calls = vec![invalid("effect", "e1", "{\"a\":1}{\"a\":1}", extra)];
     let told = check(calls, FinishReason::ToolCalls).await;
     insta::assert_snapshot!(told, @r#"
     Ai: 
-    Tool Error: The call of `effect` was not made: the arguments are not valid JSON: trailing characters at line 1 column 8. What came was: {"a":1}{"a":1}
-    Send the call again, with the arguments as one complete JSON object.
+    Tool Error: The call of `effect` was not made: the arguments are not valid JSON: trailing characters at line 1 column 8. Send the call again with the arguments as one complete JSON object. What came was: {"a":1}{"a":1}
+    "#);
+    // A parser that quotes the text is not repeated.
+    let quoting = "the arguments are not valid JSON: expected `:` at line 1 column 6 of {\"a\" 1}";
+    let calls = vec![invalid("effect", "e1", "{\"a\" 1}", quoting)];
+    let told = check(calls, FinishReason::ToolCalls).await;
+    insta::assert_snapshot!(told, @r#"
+    Ai: 
+    Tool Error: The call of `effect` was not made: the arguments are not valid JSON: expected `:` at line 1 column 6 of {"a" 1}. Send the call again with the arguments as one complete JSON object.
     "#);
     let nothing = ReplyCall::Invalid(InvalidToolCall {
         name: None,
@@ -62,8 +68,7 @@ async fn a_call_that_is_no_json_is_answered_with_what_is_wrong() {
     let told = check(vec![nothing], FinishReason::Stop).await;
     insta::assert_snapshot!(told, @"
     Ai: 
-    Tool Error: The call of `unknown` was not made: the call names no tool.
-    Send the call again, with the arguments as one complete JSON object.
+    Tool Error: The call of `unknown` was not made: the call names no tool. Send the call again with the arguments as one complete JSON object.
     ");
 }
 
@@ -97,7 +102,7 @@ async fn no_call_of_a_reply_that_was_cut_off_runs() {
             let why = format!("the reply was cut off ({})", finish.name());
             let calls = (0..count).map(|n| invalid("effect", &format!("c{n}"), half, &why));
             let told = check(calls.collect(), finish).await;
-            let again = "Send the call again, with the arguments as one complete JSON object.";
+            let again = "Send the call again with the arguments as one complete JSON object.";
             assert_eq!(told.matches("Tool Error: ").count(), count);
             assert_eq!(told.matches(again).count(), count);
             assert_eq!(told.matches(&why).count(), count);
@@ -127,7 +132,6 @@ async fn the_other_calls_of_the_message_are_made() {
     insta::assert_snapshot!(told, @"
     Ai calls probe
     Tool Success: fine
-    Tool Error: The call of `probe` was not made: the arguments are a list, and must be a JSON object. What came was: [1]
-    Send the call again, with the arguments as one complete JSON object.
+    Tool Error: The call of `probe` was not made: the arguments are a list, and must be a JSON object. Send the call again with the arguments as one complete JSON object. What came was: [1]
     ");
 }

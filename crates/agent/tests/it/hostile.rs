@@ -44,16 +44,14 @@ async fn calls_that_can_not_be_read_go_back_to_the_model() {
     insta::assert_snapshot!(conversation(&none), @"
     Human: go
     Ai: 
-    Tool Error: The call of `unknown` was not made: the call names no tool. What came was: {}
-    Send the call again, with the arguments as one complete JSON object.
+    Tool Error: The call of `unknown` was not made: the call names no tool. Send the call again with the arguments as one complete JSON object. What came was: {}
     Ai: done
     ");
     let cut = send("", vec![("effect", "{\"say\": \"x".to_owned())]).await;
     insta::assert_snapshot!(conversation(&cut), @r#"
     Human: go
     Ai: 
-    Tool Error: The call of `effect` was not made: the arguments are not valid JSON: EOF while parsing a string at line 1 column 10. What came was: {"say": "x
-    Send the call again, with the arguments as one complete JSON object.
+    Tool Error: The call of `effect` was not made: the arguments are not valid JSON: EOF while parsing a string at line 1 column 10. Send the call again with the arguments as one complete JSON object. What came was: {"say": "x
     Ai: done
     "#);
 }
