@@ -15,6 +15,7 @@ use serde_json::json;
 use tine::agent::cut_off;
 use tine::engine::checkpoint::{CallState, RecordKind, ThreadInfo};
 use tine::engine::message::{Role, ToolCall};
+use tine::engine::value::Map;
 use tine::engine::{Checkpoint, Interrupt, Message, Value};
 use tine::tools::paths::Home;
 
@@ -69,7 +70,7 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
             "artifacts": made,
             "usage": checkpoint.as_ref().map(Usage::of),
             "cut_off": cut_off,
-            "values": checkpoint.as_ref().map(|checkpoint| &checkpoint.values),
+            "values": checkpoint.as_ref().map(declared),
         });
         cx.stdout.line(&line.to_string());
         return Ok(Status::Done);
@@ -213,6 +214,15 @@ fn head(cx: &mut Cx, info: &ThreadInfo, state: &State, checkpoint: Option<&Check
         let key = out.paint(Tone::Faint, if at == 0 { "usage   " } else { "        " });
         out.line(&format!("{key} {line}"));
     }
+}
+
+/// The values of the channels that the graph declares; what the engine keeps for itself is told in other ways.
+fn declared(checkpoint: &Checkpoint) -> Map {
+    let values = checkpoint.values.iter();
+    let declared = values.filter(|(name, _)| !name.starts_with("__"));
+    declared
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 fn conversation(checkpoint: &Checkpoint) -> Vec<Message> {
