@@ -8,14 +8,18 @@ mod corpus;
 mod desk;
 mod examples;
 mod help;
+mod inputs;
 mod inspect;
 mod json;
 mod main_job;
 mod not_implemented;
+mod questions;
 mod readme;
 mod stopping;
+mod terminal;
 mod transcript;
 mod transcripts;
+mod uploads;
 
 use std::collections::BTreeSet;
 

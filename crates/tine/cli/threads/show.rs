@@ -32,7 +32,7 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
     let state = State::of(checkpoint.as_ref());
     let questions = checkpoint
         .as_ref()
-        .map(|checkpoint| checkpoint.open_questions())
+        .map(|checkpoint| question::in_order(&checkpoint.open_questions(), &checkpoint.values))
         .unwrap_or_default();
     let home = Home::open(&cx.env.home)?;
     let made = checkpoint
