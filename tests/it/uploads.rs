@@ -1,7 +1,8 @@
 //! Files that are handed in with a message.
 
 use crate::command::{Desk, Ran};
-use serde_json::Value;
+use crate::questions::{AGENT as AGENT_THAT_ASKS, desk_of, question};
+use serde_json::{Value, json};
 
 const CONFIG: &str = "\
 models:
@@ -259,4 +260,55 @@ fn a_graph_that_takes_no_files_says_so() {
         "{}",
         ran.stderr
     );
+}
+
+#[test]
+fn a_message_with_a_file_answers_a_question_with_its_words() {
+    let desk = desk_of(AGENT_THAT_ASKS, &[question("Which one?", &json!({}))]);
+    desk.file("notes.md", "Tea at five.\n");
+    assert_eq!(run(&desk, &["go", "--thread", "t"]).code, 3);
+    let args = ["this one", "--thread", "t", "--upload", "notes.md"];
+    let ran = run(&desk, &args);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let outcome = ran.outcome();
+    let messages = outcome["values"]["messages"].as_array().unwrap();
+    let content = |at: usize| messages[at]["content"].as_str().unwrap();
+    assert_eq!(content(2), "this one", "the result of the call that asked");
+    assert!(
+        content(3).starts_with("<current_uploads>"),
+        "{}",
+        content(3)
+    );
+    assert!(content(3).ends_with("\n\nthis one"), "{}", content(3));
+}
+
+#[test]
+fn an_answer_that_is_refused_brings_no_file() {
+    let options = json!({"options": ["a", "b"]});
+    let desk = desk_of(AGENT_THAT_ASKS, &[question("Which one?", &options)]);
+    desk.file("notes.md", "Tea at five.\n");
+    assert_eq!(run(&desk, &["go", "--thread", "t"]).code, 3);
+    let ran = run(&desk, &["7", "--thread", "t", "--upload", "notes.md"]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert!(handed_in(&desk, "t").is_empty());
+    let shown = desk.tine(&["threads", "show", "t", "--json"]).outcome();
+    assert_eq!(shown["status"], "interrupted", "the thread is as it was");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_must_not_be_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let desk = desk();
+    let path = desk.file("secret.md", "x");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read(&path).is_ok() {
+        println!("skipped: this user may read every file");
+        return;
+    }
+    let ran = run(&desk, &["read", "--thread", "t", "--upload", "secret.md"]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    let says = "secret.md can not be read: Permission denied";
+    assert!(ran.stderr.contains(says), "{}", ran.stderr);
+    assert!(!desk.home().join("threads/local/t").exists());
 }
