@@ -80,7 +80,7 @@ fn a_question_is_answered_by_its_id_or_the_start_of_it() {
     let answer = format!("{}=2", &id[..6]);
     let ran = desk.tine(&["resume", "t", "--answer", &answer, "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(conversation(&ran.outcome())[2], "tool: 2");
+    assert_eq!(conversation(&ran.outcome())[2], "tool: 电池技术");
 }
 
 #[test]

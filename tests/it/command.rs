@@ -1,8 +1,9 @@
 //! The command, run in a folder of its own.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// The repository.
@@ -119,6 +120,12 @@ impl Desk {
         ran
     }
 
+    /// Writes something down that was done by other means.
+    pub(crate) fn note(mut self, text: &str) -> Self {
+        self.record.push_str(text);
+        self
+    }
+
     /// Compares what was written down with a snapshot.
     pub(crate) fn assert(self, name: &str) {
         let folder = std::fs::canonicalize(self.path()).unwrap();
@@ -143,9 +150,31 @@ impl Desk {
     }
 }
 
+/// Runs a command with this on its standard input.
+pub(crate) fn fed(command: &mut Command, input: &[u8]) -> Ran {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || {
+        // It may end without reading all of it.
+        stdin.write_all(&input).ok();
+    });
+    let ran = told(child.wait_with_output().unwrap());
+    writer.join().unwrap();
+    ran
+}
+
 /// Waits for a command and gives what it did.
 pub(crate) fn finish(command: &mut Command) -> Ran {
-    let output = command.output().unwrap();
+    told(command.output().unwrap())
+}
+
+fn told(output: Output) -> Ran {
     Ran {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
@@ -153,7 +182,7 @@ pub(crate) fn finish(command: &mut Command) -> Ran {
     }
 }
 
-fn with_config<'a>(args: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn with_config<'a>(args: &[&'a str]) -> Vec<&'a str> {
     const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/config.yaml");
     let mut args = args.to_vec();
     if !args.contains(&"--config") {

@@ -10,6 +10,7 @@ mod cut_off;
 mod desk;
 mod examples;
 mod help;
+mod inputs;
 mod inspect;
 mod json;
 mod kills;
@@ -17,11 +18,14 @@ mod main_job;
 mod not_implemented;
 mod notes;
 mod observe;
+mod questions;
 mod readme;
 mod stopping;
+mod terminal;
 mod transcript;
 mod transcripts;
 mod unknown_outcome;
+mod uploads;
 
 use std::collections::BTreeSet;
 

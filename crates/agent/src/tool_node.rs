@@ -1,13 +1,13 @@
 //! `type: tool`: calls one tool, without a model.
 
 use crate::agent::Agent;
-use crate::middleware::Middleware;
+use crate::middleware::{Clarification, Middleware};
 use crate::output;
 use crate::tool_call::Caller;
 use async_trait::async_trait;
 use std::sync::Arc;
 use tine_engine::message::{Content, ToolCall};
-use tine_engine::{ErrorClass, Node, NodeCx, NodeError, Output, Update, Value};
+use tine_engine::{ErrorClass, Interrupt, Node, NodeCx, NodeError, Output, Update, Value};
 use tine_graphfile::{CxFacts, Scene, ToolSpec};
 use tine_tools::assemble::Toolbox;
 
@@ -64,6 +64,10 @@ impl Node for ToolNode {
             )?);
         }
         Ok(Output { update, commands })
+    }
+
+    fn check_answer(&self, question: &Interrupt, answer: &Value) -> Result<(), String> {
+        Clarification::check_answer(question, answer)
     }
 }
 

@@ -11,7 +11,7 @@ use futures_util::stream::{self, StreamExt};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tine_engine::message::{InvalidToolCall, Message, Role, ToolCall};
-use tine_engine::{Node, NodeCx, NodeError, Output, Update, Value};
+use tine_engine::{Interrupt, Node, NodeCx, NodeError, Output, Update, Value};
 use tine_graphfile::ToolsSpec;
 use tine_models::FinishReason;
 use tine_tools::assemble::{BoundTool, Toolbox};
@@ -103,6 +103,10 @@ impl Node for ToolsNode {
         }
         ask_once(&mut done);
         self.output(&cx, &message, done)
+    }
+
+    fn check_answer(&self, question: &Interrupt, answer: &Value) -> Result<(), String> {
+        Clarification::check_answer(question, answer)
     }
 
     /// Answers every call of the message: with its result if it was made, else as cancelled.

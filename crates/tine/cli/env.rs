@@ -21,6 +21,8 @@ pub(crate) struct Env {
     pub(crate) stdout: Device,
     /// What standard error is.
     pub(crate) stderr: Device,
+    /// Whether somebody can be asked at standard input.
+    pub(crate) stdin_terminal: bool,
 }
 
 /// What an output stream leads to.
@@ -63,6 +65,7 @@ impl Env {
             directory: std::env::current_dir().unwrap_or_default(),
             stdout: device(out.is_terminal(), columns_of(&out)),
             stderr: device(err.is_terminal(), columns_of(&err)),
+            stdin_terminal: std::io::stdin().is_terminal(),
         }
     }
 

@@ -9,11 +9,12 @@ use super::setup::Notes;
 use super::signal;
 use super::status::Status;
 use super::store::Store;
-use super::terminal::line::{one_line, quoted};
+use super::terminal::line::{one_line, resume_command};
+use super::terminal::prompt::{Again, Dialog};
 use super::terminal::{Mode, Screen, question};
 use serde_json::json;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use tine::engine::checkpoint::{Scope, ThreadInfo};
 use tine::engine::{
     Breakpoints, ClientCommand, Event, EventKind, Exit, Input, Interrupt, Listener, Outcome,
@@ -49,19 +50,73 @@ pub(crate) struct Reply {
     pub(crate) message: Update,
 }
 
-/// Runs a job to its end and tells it.
+/// Runs a job to its end and tells it. Where somebody sits before it, its questions are asked on the way.
 pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Status, Failure> {
     let known = job.store.0.thread(&job.thread).await?;
     note(&job).await?;
+    let prompts = cx.prompts && job.mode == Mode::Text;
+    let mut dialog = Dialog::new(job.graph.outline.definition.clone());
+    let steps = Arc::new(Steps::default());
+    // How the run stopped with what is being asked.
+    let mut asking = None;
+    let mut start = start;
+    loop {
+        let (ended, late) = invocation(cx, &job, start, &steps, asking.is_some()).await;
+        let mut told = Told {
+            steps: steps.count.load(Ordering::Relaxed),
+            late,
+            asked: false,
+        };
+        let error = match ended {
+            Some(Ok(outcome)) if prompts && outcome.exit == Exit::Interrupted => {
+                if let Some(resume) = dialog.ask(cx, &outcome.interrupts).await {
+                    asking = Some(outcome);
+                    start = Start::Input(resume.into());
+                    continue;
+                }
+                told.asked = true;
+                return Ok(tell(cx, &job, &outcome, &told));
+            }
+            Some(Ok(outcome)) => return Ok(tell(cx, &job, &outcome, &told)),
+            Some(Err(error)) => error,
+            None => return Ok(tell_broken_off(cx, &job)),
+        };
+        let Some(outcome) = &asking else {
+            take_back(&job, known).await?;
+            return Err(error.into());
+        };
+        match dialog.ask_again(cx, &error).await {
+            Again::Resume(resume) => start = Start::Input(resume.into()),
+            Again::Leave => {
+                told.asked = true;
+                return Ok(tell(cx, &job, outcome, &told));
+            }
+            Again::Other => return Err(error.into()),
+        }
+    }
+}
+
+/// Invokes the graph once and shows it. Gives how it ended, `None` if it was broken off; and whether it was late.
+async fn invocation(
+    cx: &mut Cx,
+    job: &Job,
+    start: Start,
+    steps: &Arc<Steps>,
+    goes_on: bool,
+) -> (Option<Result<Outcome, RunError>>, bool) {
     let limits = &job.graph.outline.limits;
     let cancel = CancellationToken::new();
     let screen = Screen::open(cx, job.mode, &job.graph.outline.name, cancel.clone());
-    let steps = Arc::new(AtomicU64::new(0));
+    let mut listener = counting(screen.listener(), steps.clone());
+    if goes_on {
+        // The head of the run stands above already.
+        listener = without(listener, |kind| matches!(kind, EventKind::Started { .. }));
+    }
     let options = RunOptions {
         step_limit: u64::from(u32::MAX),
         max_steps: Some(u64::from(job.max_steps.unwrap_or(limits.max_steps))),
         max_parallel: limits.max_parallel as usize,
-        listener: Some(counting(screen.listener(), steps.clone())),
+        listener: Some(listener),
         cancel: cancel.clone(),
         ..RunOptions::default()
     };
@@ -95,17 +150,26 @@ pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Statu
     };
     drop(run);
     screen.close(cx);
-    let told = Told {
-        steps: steps.load(Ordering::Relaxed),
-        late,
-    };
-    match ended {
-        Some(Ok(outcome)) => Ok(tell(cx, &job, &outcome, &told)),
-        Some(Err(error)) => {
-            take_back(&job, known).await?;
-            Err(error.into())
+    let mut ended = ended;
+    if let Some(Ok(outcome)) = &mut ended {
+        outcome.interrupts = question::in_order(&outcome.interrupts, &outcome.values);
+    }
+    (ended, late)
+}
+
+/// How many steps of the root graph were made.
+struct Steps {
+    count: AtomicU64,
+    /// The last one: a step that asked is gone on with, and is no new one.
+    last: AtomicI64,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self {
+            count: AtomicU64::new(0),
+            last: AtomicI64::new(i64::MIN),
         }
-        None => Ok(tell_broken_off(cx, &job)),
     }
 }
 
@@ -113,6 +177,8 @@ struct Told {
     steps: u64,
     /// Whether the deadline of the graph stopped the run.
     late: bool,
+    /// Whether its questions were shown already.
+    asked: bool,
 }
 
 /// Notes beside the thread how it is run, before anything can be lost.
@@ -212,13 +278,14 @@ fn without(listener: Arc<dyn Listener>, left_out: fn(&EventKind) -> bool) -> Arc
 }
 
 /// Counts the steps of the root graph on their way.
-fn counting(listener: Arc<dyn Listener>, steps: Arc<AtomicU64>) -> Arc<dyn Listener> {
+fn counting(listener: Arc<dyn Listener>, steps: Arc<Steps>) -> Arc<dyn Listener> {
     Arc::new(move |event: &Event| {
         if let EventKind::Step { tasks } = &event.kind
             && event.namespace.is_empty()
             && tasks.iter().any(|task| &**task != START)
+            && steps.last.fetch_max(event.step, Ordering::Relaxed) < event.step
         {
-            steps.fetch_add(1, Ordering::Relaxed);
+            steps.count.fetch_add(1, Ordering::Relaxed);
         }
         listener.on_event(event);
     })
@@ -262,8 +329,8 @@ fn tell(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told) -> Status {
 
 fn go_on(job: &Job) -> String {
     format!(
-        "`tine resume {}` goes on from here",
-        quoted(&job.thread.thread)
+        "`{}` goes on from here",
+        resume_command(&job.thread.thread, "", "")
     )
 }
 
@@ -283,8 +350,12 @@ fn tell_text(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told, artifacts: 
         }
     }
     artifact::print(out, artifacts);
-    if outcome.exit == Exit::Interrupted {
-        question::print(out, &job.thread.thread, &outcome.interrupts);
+    match outcome.exit {
+        Exit::Interrupted if told.asked => {
+            question::print_commands(out, &job.thread.thread, &outcome.interrupts);
+        }
+        Exit::Interrupted => question::print(out, &job.thread.thread, &outcome.interrupts),
+        _ => {}
     }
     let (tone, words) = match &outcome.exit {
         Exit::Done => (Tone::Good, "done"),
@@ -304,7 +375,7 @@ fn tell_text(cx: &mut Cx, job: &Job, outcome: &Outcome, told: &Told, artifacts: 
     };
     out.line(&format!("\n{words} {after}"));
     if matches!(outcome.exit, Exit::Paused | Exit::Drained) {
-        let command = format!("tine resume {}", quoted(&job.thread.thread));
+        let command = resume_command(&job.thread.thread, "", "");
         let command = out.paint(Tone::Hint, &command);
         out.line(&format!("go on with\n  {command}"));
     }

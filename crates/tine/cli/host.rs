@@ -14,7 +14,7 @@ use tine::models::registry::Folder;
 use tine::models::{Model, ModelEntry, Models, ModelsError};
 use tine::tools::Blocking;
 use tine::tools::assemble::{AssemblyReport, Extensions, Scene, assemble};
-use tine::tools::config::{Config, ConfigError};
+use tine::tools::config::{Config, ConfigError, Uploads};
 use tine::tools::paths::Home;
 
 /// What graphs are run with.
@@ -25,6 +25,7 @@ pub(crate) struct Host {
     unusable: Vec<String>,
     /// What is to be known of the configuration before anything runs.
     warning: Option<String>,
+    uploads: Uploads,
 }
 
 impl Host {
@@ -52,6 +53,7 @@ impl Host {
             home,
             unusable,
             warning,
+            uploads: config.uploads(&cx.env)?,
         })
     }
 
@@ -65,9 +67,19 @@ impl Host {
         &self.unusable
     }
 
+    /// What a user may hand in with one message.
+    pub(crate) fn uploads(&self) -> Uploads {
+        self.uploads
+    }
+
     /// The folders of all threads.
     pub(crate) fn home(&self) -> &Home {
         &self.home
+    }
+
+    /// The same, for those that stay when the host is gone.
+    pub(crate) fn shared_home(&self) -> Arc<Home> {
+        self.home.clone()
     }
 
     /// Loads a graph file; what is wrong with it goes to standard error.

@@ -1,5 +1,6 @@
 //! The command line: wiring, the terminal, the environment.
 
+mod answer;
 mod artifact;
 mod env;
 mod execute;
@@ -17,9 +18,11 @@ mod signal;
 mod status;
 mod store;
 mod terminal;
+mod text_input;
 mod thread_name;
 mod threads;
 mod tools;
+mod upload;
 mod usage;
 mod validate;
 
@@ -90,6 +93,8 @@ pub(crate) struct Cx {
     pub(crate) stdout: Stream,
     pub(crate) stderr: Stream,
     pub(crate) world: Arc<TokioWorld>,
+    /// Whether a run that stops with questions asks them here.
+    pub(crate) prompts: bool,
 }
 
 impl Cx {
@@ -99,6 +104,7 @@ impl Cx {
             stdout: Stream::stdout(env.stdout),
             stderr: Stream::stderr(env.stderr),
             world: Arc::new(TokioWorld::new()),
+            prompts: env.stdin_terminal && env.stdout.terminal,
             env,
         }
     }

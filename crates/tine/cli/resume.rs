@@ -1,6 +1,7 @@
 //! `tine resume`
 
 use super::Cx;
+use super::answer::Takes;
 use super::execute::{Job, Start, execute};
 use super::failure::{Failure, print_note};
 use super::host::Host;
@@ -8,7 +9,8 @@ use super::setup::Notes;
 use super::status::Status;
 use super::store::Store;
 use super::terminal::Mode;
-use super::terminal::line::quoted;
+use super::terminal::line::{quoted, resume_command};
+use super::text_input;
 use clap::Args;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -21,13 +23,15 @@ use tine::graphfile::LoadedGraph;
 pub(crate) struct ResumeArgs {
     /// The thread
     thread: String,
-    /// The answer to the one open question; its words need no quotes
+    /// The answer to the one open question: the number of an option, or words, which need no quotes;
+    /// `-` reads them from standard input
     #[arg(value_name = "ANSWER")]
     answer: Vec<String>,
     /// Answers one question by its id, or the start of it
     #[arg(long = "answer", value_name = "ID=VALUE", conflicts_with = "answer")]
     answers: Vec<String>,
-    /// Answers with JSON: the one open question, or one by its id
+    /// Answers with JSON, written out, in a file (@FILE) or from standard input (-): the one open
+    /// question, or one by its id
     #[arg(long, value_name = "[ID=]JSON", conflicts_with = "answer")]
     answer_json: Vec<String>,
     /// Sets one value of the configuration, on top of what the thread was run with
@@ -45,15 +49,22 @@ pub(crate) struct ResumeArgs {
     /// How many steps this run may make, in place of the graph's own limit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_steps: Option<u32>,
+    /// Asks nothing here, also in a terminal: open questions end the command with status 3
+    #[arg(long)]
+    no_prompt: bool,
 }
 
 const EXAMPLES: &str = "\
 EXAMPLES
+  tine resume amber-heron-3f9c 2
   tine resume amber-heron-3f9c \"battery technology\"
   tine resume amber-heron-3f9c --answer-json '{\"approved\": true}'
   tine resume amber-heron-3f9c --answer 8c1f=yes --answer 02aa=no
   tine resume amber-heron-3f9c
   tine resume amber-heron-3f9c --pin
+
+A number stands for an option of the question, and so does its text in any case. A form is answered
+with a JSON object. In a terminal the command asks what is open, unless --no-prompt is given.
 
 Graph file, configuration and settings are those that the thread was last run with, from whatever
 directory. Without an answer the thread goes on with what is pending: after a crash, a failure, a
@@ -61,6 +72,7 @@ limit, a breakpoint. A graph file may have grown meanwhile; one that lost a node
 refused, and one that is gone is replaced by its definition, which is kept with the thread.";
 
 pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Failure> {
+    cx.prompts &= !args.no_prompt;
     let (store, info, checkpoint) = Store::find(cx, &args.thread).await?;
     let notes = Notes::from_map(&args.thread, &info.meta)?;
     let questions = checkpoint
@@ -68,10 +80,10 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         .map(|checkpoint| checkpoint.open_questions())
         .unwrap_or_default();
     let again = format!(
-        "`tine run GRAPH TEXT --thread {}` starts another run on it",
+        "`tine run GRAPH TEXT --thread={}` starts another run on it",
         quoted(&args.thread)
     );
-    let input = match given(&args, &questions)? {
+    let input = match given(cx, &args, &questions, &notes.definition)? {
         Some(_) if questions.is_empty() => {
             let failure = Failure::usage(format!(
                 "thread `{}` asks nothing, so there is nothing to answer",
@@ -81,8 +93,8 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
             let pending = checkpoint.is_some_and(|checkpoint| !checkpoint.next.is_empty());
             return Err(match pending {
                 true => failure.hint(format!(
-                    "`tine resume {}` goes on with what is pending",
-                    quoted(&args.thread)
+                    "`{}` goes on with what is pending",
+                    resume_command(&args.thread, "", "")
                 )),
                 false => failure.hint(again),
             });
@@ -169,20 +181,39 @@ fn load(
 }
 
 /// The answers that the command gives, if it gives any.
-fn given(args: &ResumeArgs, questions: &[Interrupt]) -> Result<Option<Resume>, Failure> {
+fn given(
+    cx: &Cx,
+    args: &ResumeArgs,
+    questions: &[Interrupt],
+    definition: &Value,
+) -> Result<Option<Resume>, Failure> {
     if !args.answer.is_empty() {
-        return Ok(Some(Resume::value(args.answer.join(" "))));
+        let text = text_input::words(&args.answer)?;
+        let answer = match questions {
+            [question] => read(question, definition, &text)?,
+            // The engine says that there are several, or none.
+            _ => text.into(),
+        };
+        return Ok(Some(Resume::value(answer)));
     }
     let mut by_id: Vec<(String, Value)> = Vec::new();
     for given in &args.answers {
-        let Some((id, value)) = given.split_once('=') else {
+        let Some((id, text)) = given.split_once('=') else {
             return Err(
                 Failure::usage(format!("`--answer {given}` names no question")).hint(
                     "write it as `--answer ID=VALUE`; `tine threads show THREAD` lists the ids",
                 ),
             );
         };
-        by_id.push((full(id, questions), value.into()));
+        let id = full(id, questions);
+        let question = questions
+            .iter()
+            .find(|question| question.id.to_string() == id);
+        let answer = match question {
+            Some(question) => read(question, definition, text)?,
+            None => text.into(),
+        };
+        by_id.push((id, answer));
     }
     for given in &args.answer_json {
         let (id, json) = match given.split_once('=') {
@@ -191,10 +222,8 @@ fn given(args: &ResumeArgs, questions: &[Interrupt]) -> Result<Option<Resume>, F
             }
             _ => (None, given.as_str()),
         };
-        let value = serde_json::from_str::<Value>(json).map_err(|error| {
-            Failure::usage(format!("`--answer-json {given}` is not JSON: {error}"))
-                .hint("plain text is given as `tine resume THREAD TEXT`")
-        })?;
+        let value = text_input::json(cx, "--answer-json", json)
+            .map_err(|failure| failure.hint("plain text is given as `tine resume THREAD TEXT`"))?;
         match id {
             Some(id) => by_id.push((full(id, questions), value)),
             None if args.answer_json.len() + args.answers.len() == 1 => {
@@ -215,6 +244,21 @@ fn given(args: &ResumeArgs, questions: &[Interrupt]) -> Result<Option<Resume>, F
         }
     }
     Ok((!by_id.is_empty()).then(|| Resume::by_id(by_id)))
+}
+
+/// Reads what the user wrote as the answer to a question.
+pub(crate) fn read(question: &Interrupt, definition: &Value, text: &str) -> Result<Value, Failure> {
+    let takes = Takes::of(question, definition);
+    takes.read(text).map_err(|problem| {
+        let failure = Failure::usage(format!("{problem}; nothing was recorded"));
+        match takes {
+            Takes::Options { only: false, .. } => failure.hint(format!(
+                "what is meant as words and not as the number of an option is put in double quotes: `'\"{}\"'`",
+                text.trim()
+            )),
+            takes => failure.hint(format!("it takes {}", takes.told())),
+        }
+    })
 }
 
 /// The id that begins so, if it is the only one.

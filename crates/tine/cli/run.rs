@@ -7,13 +7,16 @@ use super::host::Host;
 use super::setup::{ConfigArgs, Notes, RunSwitch, Setup};
 use super::status::Status;
 use super::store::Store;
-use super::terminal::line::quoted;
+use super::terminal::line::{quoted, resume_command};
 use super::terminal::{Mode, question};
-use super::thread_name;
+use super::text_input;
+use super::upload::{self, Sources, Uploads};
+use super::{resume, thread_name};
 use clap::Args;
 use std::path::PathBuf;
 use tine::engine::checkpoint::Scope;
-use tine::engine::{Input, Message, ThreadKey, Update, Value};
+use tine::engine::message::Role;
+use tine::engine::{Input, Message, ThreadKey, Update, Value, Write};
 use tine::graphfile::LoadedGraph;
 
 /// Runs a graph file on a thread
@@ -22,7 +25,7 @@ use tine::graphfile::LoadedGraph;
 pub(crate) struct RunArgs {
     /// The graph file
     graph: PathBuf,
-    /// What to say to it: one message, whose words need no quotes
+    /// What to say to it: one message, whose words need no quotes; `-` reads it from standard input
     #[arg(value_name = "TEXT")]
     text: Vec<String>,
     /// The thread; a new one if not given
@@ -30,9 +33,13 @@ pub(crate) struct RunArgs {
     thread: Option<String>,
     #[command(flatten)]
     config: ConfigArgs,
-    /// Values of input channels, as a JSON object
+    /// Values of input channels, as a JSON object, written out, in a file (@FILE) or from standard
+    /// input (-)
     #[arg(long, value_name = "JSON")]
     input: Option<String>,
+    /// Hands a file in with the message, as /mnt/user-data/uploads/NAME; may be given several times
+    #[arg(long, value_name = "FILE")]
+    upload: Vec<PathBuf>,
     /// Prints one event a line as JSON, and the outcome last
     #[arg(long)]
     pub(crate) json: bool,
@@ -42,6 +49,9 @@ pub(crate) struct RunArgs {
     /// Switches something of the run on
     #[arg(long = "option", value_name = "NAME")]
     options: Vec<RunSwitch>,
+    /// Asks nothing here, also in a terminal: a run that stops with questions ends with status 3
+    #[arg(long)]
+    no_prompt: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -49,18 +59,23 @@ EXAMPLES
   tine run graphs/news_report.yaml \"find AI news and save it as Markdown\"
   tine run graphs/news_report.yaml \"tea\" --thread tea --set tools.web_search.path=notes/
   tine run graphs/triage.yaml --input '{\"ticket\": \"it does not start\"}' --json
+  tine run graphs/news_report.yaml \"sum it up\" --upload notes.md
+  git log -20 | tine run graphs/news_report.yaml -
 
-If the thread waits for answers to questions that the agent asked, the text answers them. Questions of
-`interrupt` nodes are answered with `tine resume`.";
+In a terminal the command asks what the run asks, unless --no-prompt is given. If the thread waits for
+answers to questions that the agent asked, the text answers them. Questions of `interrupt` nodes are
+answered with `tine resume`.";
 
 /// The channel that a text is said in.
 const MESSAGES: &str = "messages";
 
 pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
+    cx.prompts &= !args.no_prompt;
     let setup = Setup::new(cx, &args.graph, &args.config, &args.options);
     let host = Host::open(cx, &setup)?;
     let graph = host.load(cx, &setup.graph)?;
-    let input = input(&args, &graph)?;
+    let said = said(cx, &args, &graph)?;
+    let sources = Sources::open(cx, &host, &args.upload)?;
     let store = Store::open(cx)?;
     let thread = match &args.thread {
         Some(thread) if thread.is_empty() => {
@@ -72,26 +87,48 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
         Some(thread) => ThreadKey::local(thread.as_str()),
         None => new_thread(cx, &store).await?,
     };
-    if let Some(info) = store.0.thread(&thread).await?
+    let known = store.0.thread(&thread).await?;
+    if let Some(info) = &known
         && !info.meta.is_empty()
     {
         Notes::from_map(&thread.thread, &info.meta)?.check(&thread.thread, &graph.outline)?;
     }
-    let start = start(&store, &thread, input, args.input.is_none()).await?;
-    let notes = Notes::new(setup, &graph.outline);
-    let mode = match args.json {
-        true => Mode::Json,
-        false => Mode::Text,
-    };
+    let folders = host.shared_home();
+    let uploads = sources.bring(&host, &thread)?;
+    let store_of_refused = store.0.clone();
     let job = Job {
+        notes: Notes::new(setup, &graph.outline),
         host,
         graph,
         store,
-        thread,
-        notes,
-        mode,
+        thread: thread.clone(),
+        mode: match args.json {
+            true => Mode::Json,
+            false => Mode::Text,
+        },
         max_steps: args.max_steps,
     };
+    let ended = begin(cx, job, said, &uploads, args.input.is_none()).await;
+    if ended.is_err() && !uploads.is_empty() {
+        uploads.take_back();
+        // A refused run leaves no thread, so it leaves no folders of one either.
+        if known.is_none() && store_of_refused.thread(&thread).await?.is_none() {
+            folders.remove_thread(&thread)?;
+        }
+    }
+    ended
+}
+
+/// Runs it with what was said and handed in.
+async fn begin(
+    cx: &mut Cx,
+    job: Job,
+    said: Said,
+    uploads: &Uploads,
+    only_said: bool,
+) -> Result<Status, Failure> {
+    let input = input(said, uploads, &job.graph)?;
+    let start = start(&job, input, only_said).await?;
     execute(cx, job, start).await
 }
 
@@ -104,46 +141,67 @@ async fn new_thread(cx: &Cx, store: &Store) -> Result<ThreadKey, Failure> {
     }
 }
 
-/// What the command says to the graph.
-fn input(args: &RunArgs, graph: &LoadedGraph) -> Result<Update, Failure> {
+/// What the command says to the graph: values of channels, and a text.
+struct Said {
+    values: Update,
+    text: String,
+}
+
+fn takes(graph: &LoadedGraph) -> String {
     let outline = &graph.outline;
-    let takes = || match outline.input.as_slice() {
+    match outline.input.as_slice() {
         [] => format!("the graph `{}` takes no input", outline.name),
         input => format!("the graph `{}` takes {}", outline.name, input.join(", ")),
-    };
-    let mut update = match &args.input {
+    }
+}
+
+fn has_input(graph: &LoadedGraph, channel: &str) -> bool {
+    graph.outline.input.iter().any(|name| name == channel)
+}
+
+fn said(cx: &Cx, args: &RunArgs, graph: &LoadedGraph) -> Result<Said, Failure> {
+    let outline = &graph.outline;
+    let takes = || takes(graph);
+    if text_input::is_stdin(&args.text) && args.input.as_deref() == Some("-") {
+        return Err(
+            Failure::usage("both the text and `--input` are to come from standard input")
+                .hint("give the values in a file: `--input @FILE`"),
+        );
+    }
+    let values = match &args.input {
         None => Update::new(),
-        Some(json) => match serde_json::from_str::<Value>(json) {
-            Ok(Value::Map(map)) => Update::from((*map).clone()),
-            Ok(other) => {
+        Some(json) => match text_input::json(cx, "--input", json)? {
+            Value::Map(map) => Update::from((*map).clone()),
+            other => {
                 return Err(Failure::usage(format!(
                     "`--input` must be a JSON object of channels, not {}",
                     other.kind()
                 ))
                 .hint(takes()));
             }
-            Err(error) => {
-                return Err(Failure::usage(format!("`--input` is not JSON: {error}"))
-                    .hint("write it as `--input '{\"channel\": \"value\"}'`"));
-            }
         },
     };
-    let text = args.text.join(" ");
-    if !text.trim().is_empty() {
-        if !outline.input.iter().any(|name| name == MESSAGES) {
-            return Err(Failure::usage(format!(
-                "the graph `{}` has no input `{MESSAGES}` to take a text",
-                outline.name
-            ))
-            .hint(format!("{}; give it with `--input JSON`", takes())));
-        }
-        let message = Message::human(text)
-            .to_value()
-            .map_err(|error| Failure::usage(format!("the text can not be sent: {error}")))?;
-        update = update.set(MESSAGES, vec![message]);
+    let text = text_input::words(&args.text)?;
+    let has_text = !text.trim().is_empty();
+    if has_text && !has_input(graph, MESSAGES) {
+        return Err(Failure::usage(format!(
+            "the graph `{}` has no input `{MESSAGES}` to take a text",
+            outline.name
+        ))
+        .hint(format!("{}; give it with `--input JSON`", takes())));
     }
-    if update.is_empty() && args.input.is_none() && !outline.input.is_empty() {
-        let way = match outline.input.iter().any(|name| name == MESSAGES) {
+    if !args.upload.is_empty() && !has_input(graph, MESSAGES) && !has_input(graph, upload::CHANNEL)
+    {
+        return Err(Failure::usage(format!(
+            "the graph `{}` has no input `{MESSAGES}` or `{}` to take files",
+            outline.name,
+            upload::CHANNEL
+        ))
+        .hint(takes()));
+    }
+    let is_empty = values.is_empty() && !has_text && args.upload.is_empty();
+    if is_empty && args.input.is_none() && !outline.input.is_empty() {
+        let way = match has_input(graph, MESSAGES) {
             true => "say something: `tine run GRAPH TEXT`",
             false => "give it with `--input JSON`",
         };
@@ -151,19 +209,35 @@ fn input(args: &RunArgs, graph: &LoadedGraph) -> Result<Update, Failure> {
             .hint(format!("{}; {way}", takes()))
             .hint("`tine resume THREAD` goes on with a thread that was stopped"));
     }
-    Ok(update)
+    Ok(Said { values, text })
+}
+
+/// The input of the graph: the values, and a message with the text and word of the files.
+fn input(said: Said, uploads: &Uploads, graph: &LoadedGraph) -> Result<Update, Failure> {
+    let mut update = said.values;
+    if !uploads.is_empty() && has_input(graph, upload::CHANNEL) {
+        update = update.set(upload::CHANNEL, uploads.value());
+    }
+    let message = match uploads.is_empty() {
+        true if said.text.trim().is_empty() => return Ok(update),
+        true => Message::human(said.text),
+        false if !has_input(graph, MESSAGES) => return Ok(update),
+        false => uploads.message(&said.text),
+    };
+    let message = message
+        .to_value()
+        .map_err(|error| Failure::usage(format!("the text can not be sent: {error}")))?;
+    // Behind the messages that were spelled out, if there are any.
+    Ok(update.set(MESSAGES, vec![message]))
 }
 
 /// New input; or, if the thread waits for the user's words and the input is just that, the answers.
 ///
 /// Words that are `only_said` do not pass over the question of an `interrupt` node; an input that is spelled out does.
-async fn start(
-    store: &Store,
-    thread: &ThreadKey,
-    input: Update,
-    only_said: bool,
-) -> Result<Start, Failure> {
-    let checkpoint = store.0.load(&Scope::root(thread.clone()), None).await?;
+async fn start(job: &Job, input: Update, only_said: bool) -> Result<Start, Failure> {
+    let thread = &job.thread;
+    let scope = Scope::root(thread.clone());
+    let checkpoint = job.store.0.load(&scope, None).await?;
     let questions = checkpoint
         .map(|checkpoint| checkpoint.open_questions())
         .unwrap_or_default();
@@ -171,11 +245,12 @@ async fn start(
         return Ok(Start::Input(Input::New(input)));
     };
     let node = questions.first().map(|question| question.node.clone());
-    let answers: Vec<_> = questions
-        .into_iter()
-        .filter(question::is_clarification)
-        .map(|question| (question, Value::from(answer.as_str())))
-        .collect();
+    let definition = &job.graph.outline.definition;
+    let mut answers = Vec::new();
+    for question in questions.into_iter().filter(question::is_clarification) {
+        let answer = resume::read(&question, definition, &answer)?;
+        answers.push((question, answer));
+    }
     match node {
         Some(_) if !answers.is_empty() => Ok(Start::Reply(Reply {
             answers,
@@ -183,23 +258,30 @@ async fn start(
         })),
         // Whether the words were meant as the answer, only the user knows.
         Some(node) if only_said => {
+            let answer = resume_command(&thread.thread, "", "\"ANSWER\"");
+            let dashes = if thread.thread.starts_with('-') {
+                "-- "
+            } else {
+                ""
+            };
             let name = quoted(&thread.thread);
             Err(Failure::usage(format!(
                 "thread `{}` waits for an answer to what node `{node}` asks",
                 thread.thread
             ))
-            .hint(format!("answer with `tine resume {name} \"ANSWER\"`; `tine threads show {name}` shows the question"))
+            .hint(format!(
+                "answer with `{answer}`; `tine threads show {dashes}{name}` shows the question"
+            ))
             .hint("`--input JSON` leaves the question unanswered and starts anew"))
         }
         _ => Ok(Start::Input(Input::New(input))),
     }
 }
 
-/// The text of an input that is one human message and nothing else.
+/// What the user wrote, of an input that is one human message and what came with it.
 fn only_message(input: &Update) -> Option<String> {
-    let mut writes = input.iter();
-    let (Some((channel, tine::engine::Write::Value(value))), None) = (writes.next(), writes.next())
-    else {
+    let mut writes = input.iter().filter(|(name, _)| &***name != upload::CHANNEL);
+    let (Some((channel, Write::Value(value))), None) = (writes.next(), writes.next()) else {
         return None;
     };
     let items = value.as_list()?;
@@ -207,5 +289,5 @@ fn only_message(input: &Update) -> Option<String> {
         return None;
     };
     let message = Message::from_value(item).ok()?;
-    (message.role == tine::engine::message::Role::Human).then(|| message.content.text())
+    (message.role == Role::Human).then(|| upload::words_of(&message))
 }

@@ -16,6 +16,7 @@ mod tool;
 #[cfg(test)]
 mod fixture;
 
+pub use builtin::{FieldKind, Form, FormField};
 pub use cx::{Ask, Blocking, Listen, ToolCx};
 pub use error::ToolError;
 pub use output::{ToolCommand, ToolOutput};

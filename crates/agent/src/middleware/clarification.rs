@@ -4,9 +4,9 @@ use super::{Middleware, ToolNext, ToolReply, ToolRequest};
 use async_trait::async_trait;
 use serde_json::Value as Json;
 use std::sync::Arc;
-use tine_engine::{NodeCx, Value};
+use tine_engine::{Interrupt, NodeCx, Value};
 use tine_tools::assemble::ToolId;
-use tine_tools::{Ask, Source, ToolError};
+use tine_tools::{Ask, Form, Source, ToolError};
 
 /// Lets `ask_clarification` stop the run and wait.
 ///
@@ -19,6 +19,14 @@ pub struct Clarification;
 impl Clarification {
     pub(crate) fn is_it(id: &ToolId) -> bool {
         id.source == Source::Builtin && id.name == "ask_clarification"
+    }
+
+    /// Refuses an answer that does not fill in the form that the question asks with.
+    pub(crate) fn check_answer(question: &Interrupt, answer: &Value) -> Result<(), String> {
+        match Form::of_question(&question.payload.to_json()) {
+            Some(form) => form.accept(&answer.to_json()).map(|_| ()),
+            None => Ok(()),
+        }
     }
 }
 

@@ -47,13 +47,90 @@ pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
+/// Breaks a line where it does not fit, between words or wide characters; what follows is indented like the line.
+pub(crate) fn wrapped(line: &str, columns: usize) -> Vec<String> {
+    let text = line.trim_start_matches(' ');
+    let indent = line.len() - text.len();
+    // An indent that leaves no room for a few words helps nobody.
+    let indent = match columns < indent + 8 {
+        true => String::new(),
+        false => " ".repeat(indent),
+    };
+    let room = columns.saturating_sub(indent.len()).max(1);
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while rest.width() > room {
+        let mut used = 0;
+        // Where it may be broken at last, and where it must be.
+        let (mut between, mut full) = (None, rest.len());
+        let mut last = ' ';
+        for (at, c) in rest.char_indices() {
+            let wide = c.width().unwrap_or(0);
+            let may_break =
+                at > 0 && (last == ' ' || (wide == 2 && last.width() == Some(2) && !closes(c)));
+            if may_break {
+                between = Some(at);
+            }
+            if used + wide > room && at > 0 && c != ' ' {
+                full = at;
+                break;
+            }
+            used += wide;
+            last = c;
+        }
+        let (line, left) = rest.split_at(between.unwrap_or(full));
+        if left.is_empty() {
+            break;
+        }
+        lines.push(format!("{indent}{}", line.trim_end()));
+        rest = left;
+    }
+    lines.push(format!("{indent}{rest}"));
+    lines
+}
+
+/// Whether a character belongs to what stands before it.
+fn closes(c: char) -> bool {
+    "，。、；：？！）》」』”’…".contains(c)
+}
+
 /// Quotes a word for a shell, if it needs to be.
 pub(crate) fn quoted(word: &str) -> String {
     let plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '=' | '@');
     if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", clean(word).replace('\'', r"'\''"))
+        return word.to_owned();
     }
+    if !word.chars().any(|c| c.is_control() && c != '\n') {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    // What would steer the terminal is written out, as shells read it.
+    let mut text = String::new();
+    for c in word.chars() {
+        match c {
+            '\'' | '\\' => text.extend(['\\', c]),
+            '\u{80}'..='\u{9f}' => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if c.is_control() => text.push_str(&format!("\\{:03o}", u32::from(c))),
+            c => text.push(c),
+        }
+    }
+    format!("$'{text}'")
+}
+
+/// The command that goes on with a thread, with these options and words.
+///
+/// It can be pasted as it is, whatever the thread is called.
+pub(crate) fn resume_command(thread: &str, options: &str, words: &str) -> String {
+    let name = quoted(thread);
+    let parts = match thread.starts_with('-') {
+        // Else it would be taken for an option.
+        true => [options, "--", &name, words],
+        false => [&name, options, "", words],
+    };
+    let mut command = "tine resume".to_owned();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        command.push(' ');
+        command.push_str(part);
+    }
+    command
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod line;
 mod narration;
+pub(crate) mod prompt;
 pub(crate) mod question;
 mod spinner;
 

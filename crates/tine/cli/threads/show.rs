@@ -35,7 +35,7 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
     let state = State::of(checkpoint.as_ref());
     let questions = checkpoint
         .as_ref()
-        .map(|checkpoint| checkpoint.open_questions())
+        .map(|checkpoint| question::in_order(&checkpoint.open_questions(), &checkpoint.values))
         .unwrap_or_default();
     let unknown = unknown_calls(checkpoint.as_ref(), &questions);
     let cut_off = checkpoint

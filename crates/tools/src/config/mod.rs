@@ -68,6 +68,29 @@ pub struct Sandbox {
     pub ls_output_max_chars: usize,
 }
 
+/// What a user may hand in with one message: the `uploads:` section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Uploads {
+    /// How many files.
+    pub max_files: usize,
+    /// How large each may be, in bytes.
+    pub max_file_size: usize,
+    /// How large they may be together, in bytes.
+    pub max_total_size: usize,
+}
+
+impl Default for Uploads {
+    fn default() -> Self {
+        const MIB: usize = 1 << 20;
+        Self {
+            max_files: 10,
+            max_file_size: 50 * MIB,
+            max_total_size: 100 * MIB,
+        }
+    }
+}
+
 /// When MCP tools are shown by name only until the model asks for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deferral {
@@ -102,7 +125,13 @@ struct Typed {
 }
 
 /// The sections whose keys are settings.
-const SETTING_SECTIONS: [&str; 4] = ["sandbox", "skill_evolution", "subagents", "tool_search"];
+const SETTING_SECTIONS: [&str; 5] = [
+    "sandbox",
+    "skill_evolution",
+    "subagents",
+    "tool_search",
+    "uploads",
+];
 
 /// The keys of those sections that are read with the file, when no
 /// environment is at hand.
@@ -195,6 +224,26 @@ impl Config {
     pub fn sandbox_place(&self) -> Option<&Place> {
         let (_, settings) = self.sections.iter().find(|(name, _)| *name == "sandbox")?;
         Some(settings.place_of("use"))
+    }
+
+    /// Gives the limits of what a user may hand in; DeerFlow's own where the file says nothing.
+    ///
+    /// # Errors
+    /// When a limit is no whole number, or names an unset variable.
+    pub fn uploads(&self, env: &dyn EnvSource) -> Result<Uploads, ConfigError> {
+        let mut uploads = Uploads::default();
+        let section = self.sections.iter().find(|(name, _)| *name == "uploads");
+        if let Some((_, settings)) = section {
+            let values = settings.with(env);
+            for (key, limit) in [
+                ("max_files", &mut uploads.max_files),
+                ("max_file_size", &mut uploads.max_file_size),
+                ("max_total_size", &mut uploads.max_total_size),
+            ] {
+                *limit = values.whole(key)?.unwrap_or(*limit);
+            }
+        }
+        Ok(uploads)
     }
 
     /// Says when MCP tools are deferred.

@@ -1,7 +1,7 @@
 //! The top-level keys of a configuration.
 
 /// Keys that assembly reads.
-pub(super) const READ: [&str; 8] = [
+pub(super) const READ: [&str; 9] = [
     "config_version",
     "models",
     "sandbox",
@@ -10,10 +10,11 @@ pub(super) const READ: [&str; 8] = [
     "tool_groups",
     "tool_search",
     "tools",
+    "uploads",
 ];
 
 /// Keys of DeerFlow's format that nothing reads yet: accepted, and said so.
-pub(super) const NOT_READ: [&str; 39] = [
+pub(super) const NOT_READ: [&str; 38] = [
     "acp_agents",
     "agent_storage",
     "agents_api",
@@ -52,7 +53,6 @@ pub(super) const NOT_READ: [&str; 39] = [
     "token_usage",
     "tool_output",
     "tool_progress",
-    "uploads",
 ];
 
 pub(super) fn known() -> impl Iterator<Item = &'static str> {
@@ -70,6 +70,7 @@ pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
             "use",
         ]),
         "skill_evolution" | "tool_search" => Some(&["enabled"]),
+        "uploads" => Some(&["max_file_size", "max_files", "max_total_size"]),
         _ => None,
     }
 }

@@ -122,6 +122,34 @@ fn keys_of_a_section_that_nothing_reads_are_noted() {
 }
 
 #[test]
+fn the_limits_of_uploads_are_deerflows_unless_they_are_set() {
+    let env = BTreeMap::from([("MOST".to_owned(), "7".to_owned())]);
+    let check = |text: &str, expected: [usize; 3]| {
+        let uploads = parse(text).unwrap().uploads(&env).unwrap();
+        let found = [
+            uploads.max_files,
+            uploads.max_file_size,
+            uploads.max_total_size,
+        ];
+        assert_eq!(found, expected, "{text}");
+    };
+    check("", [10, 52_428_800, 104_857_600]);
+    check("uploads:", [10, 52_428_800, 104_857_600]);
+    check(
+        "uploads: {max_files: 3, max_file_size: 1024}",
+        [3, 1024, 104_857_600],
+    );
+    check("uploads: {max_total_size: 0}", [10, 52_428_800, 0]);
+    let wrong = parse("uploads:\n  max_files: many").unwrap();
+    insta::assert_snapshot!(wrong.uploads(&env).unwrap_err(), @r#"conf/config.yaml:2:3: `max_files` of uploads must be a whole number of 0 or more, not the string "many""#);
+    let notes = parse("uploads: {auto_convert_documents: true, max_size: 3}").unwrap();
+    insta::assert_snapshot!(notes.notes().join("\n"), @"
+    conf/config.yaml:1:11: `auto_convert_documents` of uploads has no effect: tine does not support it yet
+    conf/config.yaml:1:41: `max_size` of uploads has no effect: tine does not support it yet
+    ");
+}
+
+#[test]
 fn an_empty_file_is_an_empty_configuration() {
     for text in ["", "# only a comment\n", "---\n", "tools:\nmodels:\n"] {
         assert!(parse(text).unwrap().tools().is_empty(), "{text:?}");
@@ -268,7 +296,7 @@ fn a_value_that_has_no_place_is_refused() {
     setting sandbox.allow_host_bash: `allow_host_bash` of sandbox must be true or false, not the string "maybe"
     cannot set `memory.enabled`: the section `memory` cannot be set from outside the file
     cannot set `tool.web_search.path`: there is no section `tool`; did you mean `tools`?
-    cannot set `colour`: there is no section `colour`; there are tools, models, sandbox, skill_evolution, subagents, tool_search
+    cannot set `colour`: there is no section `colour`; there are tools, models, sandbox, skill_evolution, subagents, tool_search, uploads
     "#);
     assert!(!config.sandbox().unwrap().allow_host_bash);
 }

@@ -388,7 +388,8 @@ fn inside_of(path: &str, access: Access) -> Result<PathBuf, PathError> {
 /// Tells a character that makes a name look like another one, or like two: a
 /// line break, another control character, or one that turns the direction of
 /// the text.
-pub(crate) fn misleads(c: char) -> bool {
+#[must_use]
+pub fn misleads(c: char) -> bool {
     c.is_control()
         || matches!(
             c,

@@ -13,7 +13,7 @@ mod resolved;
 mod tests;
 
 pub use error::PathError;
-pub(crate) use folders::misleads;
+pub use folders::misleads;
 pub use folders::{Access, Folder, Home, HomeError, ThreadFolders};
 pub use name::folder_name;
 pub use resolved::ResolvedPath;

@@ -130,6 +130,18 @@ impl ResolvedPath {
         })
     }
 
+    /// Removes the file; that it is gone already is no error.
+    ///
+    /// # Errors
+    /// When a folder stands there, or the system refuses.
+    pub fn remove(&self) -> Result<(), PathError> {
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.root.remove_file(self.below_root()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.error(error)),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn replace(
         &self,
         fill: impl FnOnce(&mut File, Option<&mut dyn Read>) -> io::Result<()>,

@@ -1,7 +1,9 @@
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
 
-use super::options::{self, Choice};
+use super::form::{FieldKind, FormField};
+use super::options;
 
 const MOST_FIELDS: usize = 16;
 const MOST_OPTIONS: usize = 24;
@@ -9,16 +11,6 @@ const MOST_OPTIONS: usize = 24;
 const LONGEST_TEXT: usize = 200;
 /// Of the whole form as JSON, in bytes.
 const LARGEST_FORM: usize = 16 * 1024;
-
-const TYPES: [&str; 7] = [
-    "text",
-    "textarea",
-    "number",
-    "select",
-    "multi_select",
-    "checkbox",
-    "date",
-];
 
 /// Names that would change the objects of a JavaScript front end.
 const RESERVED: [&str; 13] = [
@@ -37,25 +29,30 @@ const RESERVED: [&str; 13] = [
     "__lookupSetter__",
 ];
 
-/// One field of a form, as front ends read it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Field {
-    pub(super) name: String,
-    pub(super) label: String,
-    #[serde(rename = "type")]
-    pub(super) kind: String,
-    pub(super) required: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) options: Vec<Choice>,
-    #[serde(skip)]
-    pub(super) choices: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    placeholder: Option<String>,
+/// A field as front ends read it.
+impl Serialize for FormField {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("label", &self.label)?;
+        map.serialize_entry("type", self.kind.name())?;
+        map.serialize_entry("required", &self.required)?;
+        if !self.options.is_empty() {
+            map.serialize_entry("options", &self.options)?;
+        }
+        if let Some(placeholder) = &self.placeholder {
+            map.serialize_entry("placeholder", placeholder)?;
+        }
+        if let Some(default) = &self.default {
+            map.serialize_entry("default", default)?;
+        }
+        map.end()
+    }
 }
 
 /// Reads a form; a fault in one field leaves the whole form out, because half
 /// a form would lose answers.
-pub(super) fn read(value: Option<&Value>) -> Result<Vec<Field>, String> {
+pub(super) fn read(value: Option<&Value>) -> Result<Vec<FormField>, String> {
     let parsed;
     let value = match value {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -71,7 +68,7 @@ pub(super) fn read(value: Option<&Value>) -> Result<Vec<Field>, String> {
     if items.len() > MOST_FIELDS {
         return Err(format!("it has more than {MOST_FIELDS} fields"));
     }
-    let mut fields: Vec<Field> = Vec::new();
+    let mut fields: Vec<FormField> = Vec::new();
     for item in items {
         let field = field(item)?;
         if fields.iter().any(|other| other.name == field.name) {
@@ -85,7 +82,7 @@ pub(super) fn read(value: Option<&Value>) -> Result<Vec<Field>, String> {
     }
 }
 
-fn field(item: &Value) -> Result<Field, String> {
+fn field(item: &Value) -> Result<FormField, String> {
     let Value::Object(parts) = item else {
         return Err("a field is not an object".to_owned());
     };
@@ -99,14 +96,15 @@ fn field(item: &Value) -> Result<Field, String> {
     }
     let label = text("label").unwrap_or_else(|| name.clone());
     let placeholder = text("placeholder");
-    let choices = options::read(parts.get("options"));
-    if choices.len() > MOST_OPTIONS {
+    let choices = options::read(parts.get("options"), &format!("{name}-option"));
+    if choices.list.len() + choices.left_out > MOST_OPTIONS {
         return Err(format!("`{name}` has more than {MOST_OPTIONS} options"));
     }
+    let options = choices.list;
     let texts = [&name, &label]
         .into_iter()
         .chain(&placeholder)
-        .chain(&choices);
+        .chain(options.iter().map(|option| &option.value));
     if texts
         .into_iter()
         .any(|text| text.chars().count() > LONGEST_TEXT)
@@ -115,12 +113,12 @@ fn field(item: &Value) -> Result<Field, String> {
             "a text of `{name}` is longer than {LONGEST_TEXT} characters"
         ));
     }
-    let kind = text("type").filter(|kind| TYPES.contains(&kind.as_str()));
+    let kind = text("type").and_then(|kind| FieldKind::parse(&kind));
     let kind = match kind {
         // Nothing can be chosen from no options.
-        Some(kind) if kind.ends_with("select") && choices.is_empty() => "text".to_owned(),
+        Some(FieldKind::Select | FieldKind::MultiSelect) if options.is_empty() => FieldKind::Text,
         Some(kind) => kind,
-        None => "text".to_owned(),
+        None => FieldKind::Text,
     };
     let required = match parts.get("required") {
         Some(Value::Bool(flag)) => *flag,
@@ -128,13 +126,17 @@ fn field(item: &Value) -> Result<Field, String> {
         Some(Value::String(text)) => text.trim().eq_ignore_ascii_case("true"),
         _ => false,
     };
-    Ok(Field {
-        options: options::with_ids(&format!("{name}-option"), &choices),
+    let field = FormField {
         name,
         label,
         kind,
         required,
-        choices,
+        options,
         placeholder,
-    })
+        default: None,
+    };
+    // A default that the field itself would not take is none.
+    let default = parts.get("default").map(|default| field.accept(default));
+    let default = default.and_then(|accepted| accepted.ok().flatten());
+    Ok(FormField { default, ..field })
 }

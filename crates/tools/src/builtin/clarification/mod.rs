@@ -1,6 +1,7 @@
 //! `ask_clarification`: the model asks the user and waits.
 
 mod fields;
+mod form;
 mod options;
 mod text;
 
@@ -10,6 +11,8 @@ mod tests;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use tine_engine::Update;
+
+pub use form::{FieldKind, Form, FormField};
 
 use crate::cx::ToolCx;
 use crate::error::ToolError;
@@ -43,7 +46,8 @@ const ARGS: &str = r#"{
         "type": {"type": "string", "enum": ["text", "textarea", "number", "select", "multi_select", "checkbox", "date"]},
         "required": {"type": "boolean"},
         "options": {"type": "array", "items": {"type": "string"}},
-        "placeholder": {"type": "string"}
+        "placeholder": {"type": "string"},
+        "default": {"description": "What the field holds if the user leaves it as it is."}
       },
       "required": ["name"]
     }}, {"type": "null"}], "default": null, "description": "A form, when several values are needed at once."}
@@ -121,12 +125,28 @@ impl Tool for AskClarification {
                 reply: None,
             }));
         }
-        let (payload, note) = payload(cx.call_id(), &args);
-        if let Some(note) = note {
-            cx.note(&note);
+        let asked = payload(cx.call_id(), &args);
+        for note in &asked.notes {
+            cx.note(note);
         }
-        let answer = cx.ask(payload).await?;
-        Ok(ToolOutput::text(answer_text(answer)))
+        let Some(form) = asked.form else {
+            let answer = cx.ask(asked.payload).await?;
+            return Ok(ToolOutput::text(answer_text(answer)));
+        };
+        // Hosts check an answer before it comes here; where one does not, a
+        // wrong one is asked for again.
+        let mut payload = asked.payload.clone();
+        loop {
+            let answer = cx.ask(payload).await?;
+            match form.accept(&answer) {
+                Ok(Value::String(words)) => return Ok(ToolOutput::text(words)),
+                Ok(values) => return Ok(ToolOutput::text(values.to_string())),
+                Err(problem) => {
+                    payload = asked.payload.clone();
+                    payload["problem"] = json!(problem);
+                }
+            }
+        }
     }
 }
 
@@ -140,7 +160,10 @@ fn brief(call_id: &str, args: &Args) -> tine_engine::Value {
             "clarification_type",
             text("clarification_type").unwrap_or("missing_info").into(),
         ),
-        ("options", options::read(args.get("options")).into()),
+        (
+            "options",
+            options::read(args.get("options"), "option").labels().into(),
+        ),
     ];
     if let Some(context) = text("context") {
         parts.push(("context", context.into()));
@@ -148,8 +171,16 @@ fn brief(call_id: &str, args: &Args) -> tine_engine::Value {
     tine_engine::Value::from_pairs(parts)
 }
 
-/// Makes what is shown to the user, and a note when the form was left out.
-fn payload(call_id: &str, args: &Args) -> (Value, Option<String>) {
+/// What is asked.
+struct Asked {
+    payload: Value,
+    form: Option<Form>,
+    /// What was left out of it.
+    notes: Vec<String>,
+}
+
+/// Makes what is shown to the user.
+fn payload(call_id: &str, args: &Args) -> Asked {
     let question = args
         .get("question")
         .and_then(Value::as_str)
@@ -163,16 +194,20 @@ fn payload(call_id: &str, args: &Args) -> (Value, Option<String>) {
         Some(Value::String(context)) if !context.trim().is_empty() => Some(context.as_str()),
         _ => None,
     };
-    let options = options::read(args.get("options"));
-    let (fields, note) = match fields::read(args.get("fields")) {
-        Ok(fields) => (fields, None),
-        Err(reason) => (
-            Vec::new(),
-            Some(format!(
-                "ask_clarification: the form is left out, because {reason}"
-            )),
-        ),
-    };
+    let options = options::read(args.get("options"), "option");
+    let mut notes = Vec::new();
+    let fields = fields::read(args.get("fields")).unwrap_or_else(|reason| {
+        notes.push(format!(
+            "ask_clarification: the form is left out, because {reason}"
+        ));
+        Vec::new()
+    });
+    if options.left_out > 0 {
+        notes.push(format!(
+            "ask_clarification: {} of the options are left out, because there are too many",
+            options.left_out
+        ));
+    }
 
     let mut payload = Map::new();
     let mut put = |key: &str, value: Value| {
@@ -192,7 +227,7 @@ fn payload(call_id: &str, args: &Args) -> (Value, Option<String>) {
     if let Some(context) = context {
         put("context", json!(context));
     }
-    let mode = match (fields.is_empty(), options.is_empty()) {
+    let mode = match (fields.is_empty(), options.list.is_empty()) {
         (false, _) => "form",
         (true, false) => "choice_with_other",
         (true, true) => "free_text",
@@ -200,10 +235,14 @@ fn payload(call_id: &str, args: &Args) -> (Value, Option<String>) {
     put("input_mode", json!(mode));
     if !fields.is_empty() {
         put("fields", json!(fields));
-    } else if !options.is_empty() {
-        put("options", json!(options::with_ids("option", &options)));
+    } else if !options.list.is_empty() {
+        put("options", json!(options.list));
     }
-    (Value::Object(payload), note)
+    Asked {
+        payload: Value::Object(payload),
+        form: (!fields.is_empty()).then(|| Form::new(fields)),
+        notes,
+    }
 }
 
 /// Takes the text of an answer: a plain one, or that of DeerFlow's front end.

@@ -1,12 +1,13 @@
-use super::fields::Field;
+use super::form::FormField;
+use super::options::Options;
 
 /// Writes a question as plain text, for terminals and for messages.
 pub(super) fn write(
     kind: &str,
     question: &str,
     context: Option<&str>,
-    options: &[String],
-    fields: &[Field],
+    options: &Options,
+    fields: &[FormField],
 ) -> String {
     let icon = icon(kind);
     let mut text = match context {
@@ -16,22 +17,26 @@ pub(super) fn write(
     if !fields.is_empty() {
         text.push('\n');
         for (index, field) in fields.iter().enumerate() {
-            text.push_str(&format!("\n  {}. {}", index + 1, field.label));
-            if field.required {
+            text.push_str(&format!("\n  {}. {}", index + 1, field.label()));
+            if field.required() {
                 text.push_str(" (required)");
             }
-            if !field.choices.is_empty() {
-                text.push_str(&format!(" — options: {}", field.choices.join(" / ")));
+            let choices = field.options();
+            if !choices.is_empty() {
+                text.push_str(&format!(" — options: {}", choices.join(" / ")));
             }
-            if field.kind == "multi_select" {
+            if field.takes_several() {
                 text.push_str(" (multiple allowed)");
             }
         }
         text.push_str("\n\nPlease reply with a value for each field.");
-    } else if !options.is_empty() {
+    } else if !options.list.is_empty() {
         text.push('\n');
-        for (index, option) in options.iter().enumerate() {
-            text.push_str(&format!("\n  {}. {option}", index + 1));
+        for (index, option) in options.list.iter().enumerate() {
+            text.push_str(&format!("\n  {}. {}", index + 1, option.line()));
+        }
+        if options.left_out > 0 {
+            text.push_str(&format!("\n  … and {} more", options.left_out));
         }
     }
     text
