@@ -1,10 +1,10 @@
 //! `tine run`
 
 use super::Cx;
-use super::execute::{Job, Reply, Start, execute};
+use super::execute::{Job, MESSAGES, Reply, Start, execute};
 use super::failure::Failure;
 use super::host::Host;
-use super::setup::{ConfigArgs, Notes, RunSwitch, Setup};
+use super::setup::{ConfigArgs, Notes, RunSwitch, Setup, Unsaid};
 use super::status::Status;
 use super::store::Store;
 use super::terminal::line::quoted;
@@ -13,7 +13,7 @@ use super::thread_name;
 use clap::Args;
 use std::path::PathBuf;
 use tine::engine::checkpoint::Scope;
-use tine::engine::{Input, Message, ThreadKey, Update, Value};
+use tine::engine::{Input, Message, Resume, ThreadKey, Update, Value, World as _};
 use tine::graphfile::LoadedGraph;
 
 /// Runs a graph file on a thread
@@ -53,9 +53,6 @@ EXAMPLES
 If the thread waits for answers to questions that the agent asked, the text answers them. Questions of
 `interrupt` nodes are answered with `tine resume`.";
 
-/// The channel that a text is said in.
-const MESSAGES: &str = "messages";
-
 pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
     let setup = Setup::new(cx, &args.graph, &args.config, &args.options);
     let host = Host::open(cx, &setup)?;
@@ -77,8 +74,10 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
     {
         Notes::from_map(&thread.thread, &info.meta)?.check(&thread.thread, &graph.outline)?;
     }
-    let start = start(&store, &thread, input, args.input.is_none()).await?;
-    let notes = Notes::new(setup, &graph.outline);
+    let start = start(cx, &store, &thread, input, args.input.is_none()).await?;
+    let mut notes = Notes::new(setup, &graph.outline);
+    // Said or not: a crash may come before it is.
+    notes.unsaid = start.unsaid().cloned();
     let mode = match args.json {
         true => Mode::Json,
         false => Mode::Text,
@@ -93,6 +92,11 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
         max_steps: args.max_steps,
     };
     execute(cx, job, start).await
+}
+
+fn sendable(message: &Message) -> Result<Value, Failure> {
+    let value = message.to_value();
+    value.map_err(|error| Failure::usage(format!("the text can not be sent: {error}")))
 }
 
 async fn new_thread(cx: &Cx, store: &Store) -> Result<ThreadKey, Failure> {
@@ -137,9 +141,7 @@ fn input(args: &RunArgs, graph: &LoadedGraph) -> Result<Update, Failure> {
             ))
             .hint(format!("{}; give it with `--input JSON`", takes())));
         }
-        let message = Message::human(text)
-            .to_value()
-            .map_err(|error| Failure::usage(format!("the text can not be sent: {error}")))?;
+        let message = sendable(&Message::human(text))?;
         update = update.set(MESSAGES, vec![message]);
     }
     if update.is_empty() && args.input.is_none() && !outline.input.is_empty() {
@@ -158,6 +160,7 @@ fn input(args: &RunArgs, graph: &LoadedGraph) -> Result<Update, Failure> {
 ///
 /// Words that are `only_said` do not pass over the question of an `interrupt` node; an input that is spelled out does.
 async fn start(
+    cx: &Cx,
     store: &Store,
     thread: &ThreadKey,
     input: Update,
@@ -167,20 +170,32 @@ async fn start(
     let questions = checkpoint
         .map(|checkpoint| checkpoint.open_questions())
         .unwrap_or_default();
-    let Some(answer) = only_message(&input) else {
+    let Some(message) = only_message(&input) else {
         return Ok(Start::Input(Input::New(input)));
     };
     let node = questions.first().map(|question| question.node.clone());
     let answers: Vec<_> = questions
         .into_iter()
         .filter(question::is_clarification)
-        .map(|question| (question, Value::from(answer.as_str())))
         .collect();
     match node {
-        Some(_) if !answers.is_empty() => Ok(Start::Reply(Reply {
-            answers,
-            message: input,
-        })),
+        Some(_) if !answers.is_empty() => {
+            let message = match &message.id {
+                Some(_) => message,
+                None => message.with_id(cx.world.new_id().to_string()),
+            };
+            let text = message.content.text();
+            let root = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
+            let nodes = answers.iter().map(|question| root(&question.node));
+            let said = Unsaid {
+                nodes: nodes.collect(),
+                message: sendable(&message)?,
+            };
+            let answers = answers.iter();
+            let answers = answers.map(|question| (question.id, Value::from(text.as_str())));
+            let first = Some(Input::Resume(Resume::by_id(answers)));
+            Ok(Start::Reply(Reply { first, said }))
+        }
         // Whether the words were meant as the answer, only the user knows.
         Some(node) if only_said => {
             let name = quoted(&thread.thread);
@@ -195,8 +210,8 @@ async fn start(
     }
 }
 
-/// The text of an input that is one human message and nothing else.
-fn only_message(input: &Update) -> Option<String> {
+/// The message of an input that is one of the user's and nothing else.
+fn only_message(input: &Update) -> Option<Message> {
     let mut writes = input.iter();
     let (Some((channel, tine::engine::Write::Value(value))), None) = (writes.next(), writes.next())
     else {
@@ -207,5 +222,5 @@ fn only_message(input: &Update) -> Option<String> {
         return None;
     };
     let message = Message::from_value(item).ok()?;
-    (message.role == tine::engine::message::Role::Human).then(|| message.content.text())
+    (message.role == tine::engine::message::Role::Human).then_some(message)
 }
