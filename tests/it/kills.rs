@@ -339,6 +339,46 @@ nodes:
 }
 
 #[test]
+fn words_that_answer_are_said_whatever_write_the_process_dies_at() {
+    let config = crate::command::shipped("config/config.yaml");
+    let graph = news_report();
+    let say = |text| ["run", &graph, text, "--thread", "t", "--config", &config].map(str::to_owned);
+    let asked = || {
+        let desk = Desk::new();
+        let ran = desk.run(&["run", &graph, "写份报告", "--thread", "t"]);
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        desk
+    };
+    let answer = say("电池");
+    let answer: Vec<&str> = answer.iter().map(String::as_str).collect();
+    let desk = asked();
+    assert_eq!(desk.tine(&answer).code, 0);
+    let whole = end(&desk);
+    let said = |end: &End| {
+        end.values["messages"]
+            .to_string()
+            .matches("\"电池\"")
+            .count()
+    };
+    // As the result of the call that asked, as a message, and as what is searched for.
+    assert_eq!(said(&whole), 3, "{}", whole.values);
+    // Both runs that such words take: to where they are said, and on from there.
+    for k in 1..=24 {
+        let desk = asked();
+        let place = dies(&mut desk.command(&answer), k).unwrap();
+        let shown = desk.tine(&["threads", "show", "t", "--json"]).outcome();
+        let ran = match shown["status"].as_str().unwrap() {
+            "interrupted" => desk.tine(&answer),
+            "pending" => desk.tine(&["resume", "t"]),
+            status => panic!("{status} at {place}"),
+        };
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(end(&desk), whole, "{k}: {place}, {}", shown["status"]);
+        println!("words {k}: {place}: {}", shown["status"]);
+    }
+}
+
+#[test]
 fn a_disk_that_is_full_stops_a_run_and_loses_nothing() {
     let files = Desk::new();
     let job = Job {

@@ -5,23 +5,27 @@ use super::artifact::{self, Artifact};
 use super::failure::{Failure, print_error, run_hints};
 use super::host::Host;
 use super::output::Tone;
-use super::setup::Notes;
+use super::setup::{Notes, Unsaid};
 use super::signal;
 use super::status::Status;
 use super::store::Store;
 use super::terminal::line::{one_line, resume_command};
 use super::terminal::prompt::{Again, Dialog};
 use super::terminal::{Mode, Screen, question};
+use super::upload;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use tine::engine::checkpoint::{Scope, ThreadInfo};
 use tine::engine::{
-    Breakpoints, ClientCommand, Event, EventKind, Exit, Input, Interrupt, Listener, Outcome,
-    Resume, RunError, RunOptions, Runner, START, ThreadKey, Update, Value, World as _,
+    Breakpoints, ClientCommand, Event, EventKind, Exit, Input, Listener, Outcome, RunError,
+    RunOptions, Runner, START, ThreadKey, Update, World as _,
 };
 use tine::graphfile::LoadedGraph;
 use tokio_util::sync::CancellationToken;
+
+/// The channel that words are said in.
+pub(crate) const MESSAGES: &str = "messages";
 
 /// What is to be run.
 pub(crate) struct Job {
@@ -42,12 +46,22 @@ pub(crate) enum Start {
     Reply(Reply),
 }
 
+impl Start {
+    /// The words that are yet to be said.
+    pub(crate) fn unsaid(&self) -> Option<&Unsaid> {
+        match self {
+            Self::Input(_) => None,
+            Self::Reply(reply) => Some(&reply.said),
+        }
+    }
+}
+
 /// A plain message to a thread that asked: it answers the questions, and is kept as a message too.
 pub(crate) struct Reply {
-    /// The questions and the answer to each.
-    pub(crate) answers: Vec<(Interrupt, Value)>,
-    /// The message, as an update.
-    pub(crate) message: Update,
+    /// What answers the questions, or goes on where they are answered; none if what came of that is stored.
+    pub(crate) first: Option<Input>,
+    /// The message.
+    pub(crate) said: Unsaid,
 }
 
 /// Runs a job to its end and tells it. Where somebody sits before it, its questions are asked on the way.
@@ -218,19 +232,27 @@ async fn invoke(
 /// results. So the answers go first, with a breakpoint after the nodes that asked, and the message follows as a
 /// client's update; to listeners the two invocations are one. Breakpoints of the graph itself right behind those nodes
 /// are passed by. If questions stay open in that step, there are no results yet to stand behind, and the words live on
-/// in the answers only.
+/// in the answers only. A crash between the two is made good by `resume`: the thread's notes have the words.
 async fn answer(
     runner: &Runner,
     thread: &ThreadKey,
     reply: Reply,
     options: RunOptions,
 ) -> Result<Outcome, RunError> {
-    let asked = reply.answers.iter().map(|(interrupt, _)| {
-        let path = &*interrupt.node;
-        path.split_once('/').map_or(path, |(root, _)| root)
-    });
+    let Reply { first, said } = reply;
+    let mut update = Update::new().set(MESSAGES, vec![said.message]);
+    if let Some(uploaded) = said.uploaded {
+        update = update.set(upload::CHANNEL, uploaded);
+    }
+    let command = ClientCommand {
+        update,
+        ..ClientCommand::default()
+    };
+    let Some(input) = first else {
+        return runner.invoke(thread, command, options).await;
+    };
     let first = RunOptions {
-        interrupt_after: Breakpoints::at(asked),
+        interrupt_after: Breakpoints::at(said.nodes),
         listener: options.listener.clone().map(|listener| {
             without(listener, |kind| {
                 matches!(
@@ -244,18 +266,10 @@ async fn answer(
         }),
         ..options.clone()
     };
-    let answers = reply
-        .answers
-        .iter()
-        .map(|(interrupt, value)| (interrupt.id, value.clone()));
-    let outcome = runner.invoke(thread, Resume::by_id(answers), first).await?;
+    let outcome = runner.invoke(thread, input, first).await?;
     if !matches!(outcome.exit, Exit::Paused | Exit::Done) {
         return Ok(outcome);
     }
-    let command = ClientCommand {
-        update: reply.message,
-        ..ClientCommand::default()
-    };
     let second = RunOptions {
         listener: options
             .listener

@@ -2,7 +2,7 @@
 
 use super::Cx;
 use super::answer::Takes;
-use super::execute::{Job, Start, execute};
+use super::execute::{Job, MESSAGES, Reply, Start, execute};
 use super::failure::{Failure, print_note};
 use super::host::Host;
 use super::setup::Notes;
@@ -14,7 +14,7 @@ use super::text_input;
 use clap::Args;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use tine::engine::{Input, Interrupt, Resume, Value};
+use tine::engine::{Checkpoint, Input, Interrupt, Resume, Value};
 use tine::graphfile::LoadedGraph;
 
 /// Goes on with a thread: answers what it asks, or picks up where it was stopped
@@ -83,7 +83,7 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         "`tine run GRAPH TEXT --thread={}` starts another run on it",
         quoted(&args.thread)
     );
-    let input = match given(cx, &args, &questions, &notes.definition)? {
+    let start = match given(cx, &args, &questions, &notes.definition)? {
         Some(_) if questions.is_empty() => {
             let failure = Failure::usage(format!(
                 "thread `{}` asks nothing, so there is nothing to answer",
@@ -99,15 +99,21 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
                 false => failure.hint(again),
             });
         }
-        Some(resume) => Input::Resume(resume),
-        None if checkpoint.is_none_or(|checkpoint| checkpoint.next.is_empty()) => {
+        Some(resume) => Start::Input(Input::Resume(resume)),
+        None if checkpoint
+            .as_ref()
+            .is_none_or(|checkpoint| checkpoint.next.is_empty()) =>
+        {
             return Err(Failure::usage(format!(
                 "thread `{}` is done; nothing is left to go on with",
                 args.thread
             ))
             .hint(again));
         }
-        None => Input::Continue,
+        None => match checkpoint.and_then(|checkpoint| unsaid(&notes, &checkpoint)) {
+            Some(reply) if questions.is_empty() => Start::Reply(reply),
+            _ => Start::Input(Input::Continue),
+        },
     };
     let mut setup = notes.setup.clone();
     if setup.set.is_empty() {
@@ -129,9 +135,11 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
     }
     let host = Host::open(cx, &setup)?;
     let graph = load(cx, &host, &notes, &args)?;
+    let mut notes = Notes::new(setup, &graph.outline);
+    notes.unsaid = start.unsaid().cloned();
     let job = Job {
         host,
-        notes: Notes::new(setup, &graph.outline),
+        notes,
         graph,
         store,
         thread: info.key,
@@ -141,7 +149,26 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         },
         max_steps: args.max_steps,
     };
-    execute(cx, job, Start::Input(input)).await
+    execute(cx, job, start).await
+}
+
+/// Words that answered questions, if a crash came before they were said in the conversation.
+fn unsaid(notes: &Notes, checkpoint: &Checkpoint) -> Option<Reply> {
+    let said = notes.unsaid.clone()?;
+    let id = said.message.get("id").and_then(Value::as_str);
+    let messages = checkpoint.values.get(MESSAGES).and_then(Value::as_list);
+    let mut ids = messages
+        .iter()
+        .flat_map(|messages| messages.iter())
+        .map(|message| message.get("id").and_then(Value::as_str));
+    if ids.any(|known| known == id) {
+        return None;
+    }
+    let mut pending = checkpoint.next.iter().map(|task| task.node());
+    let first = pending
+        .any(|node| said.nodes.iter().any(|name| *name == *node))
+        .then_some(Input::Continue);
+    Some(Reply { first, said })
 }
 
 /// The graph that the thread goes on with: its file, or what was kept of it if that is wanted or the file is gone.

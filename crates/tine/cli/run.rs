@@ -1,10 +1,10 @@
 //! `tine run`
 
 use super::Cx;
-use super::execute::{Job, Reply, Start, execute};
+use super::execute::{Job, MESSAGES, Reply, Start, execute};
 use super::failure::Failure;
 use super::host::Host;
-use super::setup::{ConfigArgs, Notes, RunSwitch, Setup};
+use super::setup::{ConfigArgs, Notes, RunSwitch, Setup, Unsaid};
 use super::status::Status;
 use super::store::Store;
 use super::terminal::line::{quoted, resume_command};
@@ -16,7 +16,7 @@ use clap::Args;
 use std::path::PathBuf;
 use tine::engine::checkpoint::Scope;
 use tine::engine::message::Role;
-use tine::engine::{Input, Message, ThreadKey, Update, Value, Write};
+use tine::engine::{Input, Message, Resume, ThreadKey, Update, Value, World as _, Write};
 use tine::graphfile::LoadedGraph;
 
 /// Runs a graph file on a thread
@@ -65,9 +65,6 @@ EXAMPLES
 In a terminal the command asks what the run asks, unless --no-prompt is given. If the thread waits for
 answers to questions that the agent asked, the text answers them. Questions of `interrupt` nodes are
 answered with `tine resume`.";
-
-/// The channel that a text is said in.
-const MESSAGES: &str = "messages";
 
 pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
     cx.prompts &= !args.no_prompt;
@@ -122,14 +119,21 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
 /// Runs it with what was said and handed in.
 async fn begin(
     cx: &mut Cx,
-    job: Job,
+    mut job: Job,
     said: Said,
     uploads: &Uploads,
     only_said: bool,
 ) -> Result<Status, Failure> {
     let input = input(said, uploads, &job.graph)?;
-    let start = start(&job, input, only_said).await?;
+    let start = start(cx, &job, input, only_said).await?;
+    // Said or not: a crash may come before it is.
+    job.notes.unsaid = start.unsaid().cloned();
     execute(cx, job, start).await
+}
+
+fn sendable(message: &Message) -> Result<Value, Failure> {
+    let value = message.to_value();
+    value.map_err(|error| Failure::usage(format!("the text can not be sent: {error}")))
 }
 
 async fn new_thread(cx: &Cx, store: &Store) -> Result<ThreadKey, Failure> {
@@ -234,28 +238,47 @@ fn input(said: Said, uploads: &Uploads, graph: &LoadedGraph) -> Result<Update, F
 /// New input; or, if the thread waits for the user's words and the input is just that, the answers.
 ///
 /// Words that are `only_said` do not pass over the question of an `interrupt` node; an input that is spelled out does.
-async fn start(job: &Job, input: Update, only_said: bool) -> Result<Start, Failure> {
+async fn start(cx: &Cx, job: &Job, input: Update, only_said: bool) -> Result<Start, Failure> {
     let thread = &job.thread;
     let scope = Scope::root(thread.clone());
     let checkpoint = job.store.0.load(&scope, None).await?;
     let questions = checkpoint
         .map(|checkpoint| checkpoint.open_questions())
         .unwrap_or_default();
-    let Some(answer) = only_message(&input) else {
+    let Some(message) = only_message(&input) else {
         return Ok(Start::Input(Input::New(input)));
     };
     let node = questions.first().map(|question| question.node.clone());
     let definition = &job.graph.outline.definition;
+    let words = upload::words_of(&message);
     let mut answers = Vec::new();
     for question in questions.into_iter().filter(question::is_clarification) {
-        let answer = resume::read(&question, definition, &answer)?;
+        let answer = resume::read(&question, definition, &words)?;
         answers.push((question, answer));
     }
     match node {
-        Some(_) if !answers.is_empty() => Ok(Start::Reply(Reply {
-            answers,
-            message: input,
-        })),
+        Some(_) if !answers.is_empty() => {
+            let message = match &message.id {
+                Some(_) => message,
+                None => message.with_id(cx.world.new_id().to_string()),
+            };
+            let root = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
+            let nodes = answers.iter().map(|(question, _)| root(&question.node));
+            let uploaded = input.iter().find(|(name, _)| &***name == upload::CHANNEL);
+            let said = Unsaid {
+                nodes: nodes.collect(),
+                message: sendable(&message)?,
+                uploaded: uploaded.and_then(|(_, write)| match write {
+                    Write::Value(value) => Some(value.clone()),
+                    _ => None,
+                }),
+            };
+            let answers = answers
+                .into_iter()
+                .map(|(question, answer)| (question.id, answer));
+            let first = Some(Input::Resume(Resume::by_id(answers)));
+            Ok(Start::Reply(Reply { first, said }))
+        }
         // Whether the words were meant as the answer, only the user knows.
         Some(node) if only_said => {
             let answer = resume_command(&thread.thread, "", "\"ANSWER\"");
@@ -278,8 +301,8 @@ async fn start(job: &Job, input: Update, only_said: bool) -> Result<Start, Failu
     }
 }
 
-/// What the user wrote, of an input that is one human message and what came with it.
-fn only_message(input: &Update) -> Option<String> {
+/// The message of an input that is one of the user's, and what came with it.
+fn only_message(input: &Update) -> Option<Message> {
     let mut writes = input.iter().filter(|(name, _)| &***name != upload::CHANNEL);
     let (Some((channel, Write::Value(value))), None) = (writes.next(), writes.next()) else {
         return None;
@@ -289,5 +312,5 @@ fn only_message(input: &Update) -> Option<String> {
         return None;
     };
     let message = Message::from_value(item).ok()?;
-    (message.role == Role::Human).then(|| upload::words_of(&message))
+    (message.role == Role::Human).then_some(message)
 }

@@ -81,6 +81,21 @@ pub(crate) struct Notes {
     pub(crate) structure: String,
     /// The definition of the graph.
     pub(crate) definition: Value,
+    /// Words that answer questions, and that may be yet to be said in the conversation.
+    #[serde(default)]
+    pub(crate) unsaid: Option<Unsaid>,
+}
+
+/// Words that answer questions and belong in the conversation too, behind what comes of the answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Unsaid {
+    /// The nodes that asked.
+    pub(crate) nodes: Vec<String>,
+    /// The message. Its id tells whether it was said.
+    pub(crate) message: Value,
+    /// What was handed in with it, if the graph has a channel for that.
+    #[serde(default)]
+    pub(crate) uploaded: Option<Value>,
 }
 
 impl Notes {
@@ -90,6 +105,7 @@ impl Notes {
             name: outline.name.clone(),
             structure: outline.structure.clone(),
             definition: outline.definition.clone(),
+            unsaid: None,
         }
     }
 
