@@ -39,12 +39,12 @@ impl Judge {
             let found = format!("not a message, but {}", kind(message));
             return self.breaks(Rule::Messages, place, found);
         };
-        let role = match entries.get("role").and_then(Value::as_str) {
-            Some(role @ ("system" | "developer" | "user" | "assistant" | "tool")) => role,
-            _ => {
-                let found = format!("no role: {}", shown(entries.get("role")));
-                return self.breaks(Rule::Role, format!("{place}.role"), found);
-            }
+        let role = entries.get("role");
+        let Some(role @ ("system" | "developer" | "user" | "assistant" | "tool")) =
+            role.and_then(Value::as_str)
+        else {
+            let found = format!("no role: {}", shown(role));
+            return self.breaks(Rule::Role, format!("{place}.role"), found);
         };
         if matches!(role, "system" | "developer") && nth > 0 {
             self.breaks(Rule::SystemFirst, &place, format!("{role} after others"));
