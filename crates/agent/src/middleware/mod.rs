@@ -120,6 +120,13 @@ impl ModelNext<'_> {
         let ModelCall { cx, mut request } = call;
         // Whatever the chain made of it, the provider gets what it takes.
         history::repair(&mut request);
+        if request.system.is_none() && request.messages.is_empty() {
+            return Err(ModelError::InvalidRequest {
+                model: self.model.name().into(),
+                message: "middleware has left no message in it that can stand without the others"
+                    .to_owned(),
+            });
+        }
         let model_cx = tine_models::ModelCx::new(cx.world().clone());
         self.said.forget();
         let mut sink = |delta: &tine_models::Delta| {

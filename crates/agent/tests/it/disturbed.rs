@@ -13,13 +13,14 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tine_agent::events::NOTE;
+use tine_agent::middleware::Middleware;
 use tine_engine::command::Op;
 use tine_engine::message::{InvalidToolCall, Role, ToolCall};
 use tine_engine::run::UpdateAs;
 use tine_engine::value::Value;
 use tine_engine::{
-    Event, EventKind, Exit, Input, MemoryCheckpointer, Message, Outcome, Resume, RunOptions,
-    ThreadKey, Update, from_value,
+    Event, EventKind, Exit, Input, MemoryCheckpointer, Message, NodeCx, NodeError, Outcome, Resume,
+    RunOptions, ThreadKey, Update, from_value,
 };
 use tine_models::{
     DeltaSink, FinishReason, Model, ModelCx, ModelError, ModelReply, ModelRequest, ReplyCall,
@@ -156,6 +157,28 @@ impl Model for Wild {
     }
 }
 
+/// Keeps the end of a conversation, wherever that cuts through.
+struct Trims {
+    last: usize,
+    tally: Tally,
+}
+
+#[async_trait]
+impl Middleware for Trims {
+    fn name(&self) -> &'static str {
+        "trims"
+    }
+
+    async fn before_model(&self, _: &NodeCx, request: &mut ModelRequest) -> Result<(), NodeError> {
+        let from = request.messages.len().saturating_sub(self.last);
+        if from > 0 {
+            self.tally.count("requests trimmed");
+        }
+        request.messages.drain(..from);
+        Ok(())
+    }
+}
+
 /// Few ids, so that they meet: in one message, in later ones, and in imports.
 fn id(dice: &mut Dice) -> &'static str {
     dice.pick(&["", " ", "x", "y", "call_1", "x_2", "x#1", "ä"])
@@ -265,7 +288,15 @@ impl Scene {
             tame: AtomicBool::new(false),
         });
         let graph = dice.pick(&graphs);
-        let bench = Bench::of(&graph, wild.clone(), Arc::default(), |agent| agent);
+        let last = dice.roll(12);
+        let trims = Trims {
+            last,
+            tally: tally.clone(),
+        };
+        let bench = Bench::of(&graph, wild.clone(), Arc::default(), |agent| match last {
+            1..6 => agent.with_middleware(trims),
+            _ => agent,
+        });
         let store = Noting {
             store: MemoryCheckpointer::new(),
             log: bench.log.clone(),
@@ -435,10 +466,13 @@ impl Scene {
         let Ok(history) = poll(work, usize::MAX).unwrap() else {
             return;
         };
-        let mut options = RunOptions::default();
-        options.at = match history.len() {
+        let at = match history.len() {
             0 => None,
             count => Some(history[self.dice.roll(count)].id),
+        };
+        let options = RunOptions {
+            at,
+            ..RunOptions::default()
         };
         self.run_at(Input::Continue, "gone back", options);
     }
@@ -489,7 +523,7 @@ fn poll<T>(work: impl Future<Output = T>, polls: usize) -> Option<T> {
 }
 
 /// What must have happened, and how often at least, for this test to have tested something.
-const LEAST: [(&str, usize); 24] = [
+const LEAST: [(&str, usize); 25] = [
     ("requests", 1_000),
     ("replies with calls", 500),
     ("replies without calls", 200),
@@ -500,6 +534,7 @@ const LEAST: [(&str, usize); 24] = [
     ("imported", 50),
     ("gone back", 50),
     ("dropped", 100),
+    ("requests trimmed", 100),
     ("done", 100),
     ("cancelled", 50),
     ("failed", 50),

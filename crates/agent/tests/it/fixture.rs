@@ -271,15 +271,18 @@ impl Bench {
     pub(crate) async fn hear(&self, input: impl Into<Input>) -> (Outcome, Vec<String>) {
         let notes = Log::default();
         let heard = notes.clone();
-        let mut options = RunOptions::default();
-        options.listener = Some(Arc::new(move |event: &Event| {
+        let listener = move |event: &Event| {
             if let EventKind::Custom { kind, data, .. } = &event.kind
                 && **kind == *NOTE
             {
                 let text = data.get("text").and_then(Value::as_str);
                 heard.lock().unwrap().extend(text.map(str::to_owned));
             }
-        }));
+        };
+        let options = RunOptions {
+            listener: Some(Arc::new(listener)),
+            ..RunOptions::default()
+        };
         let outcome = self.run(input, options).await;
         let notes = notes.lock().unwrap().clone();
         (outcome, notes)

@@ -117,12 +117,15 @@ async fn a_question_is_the_same_in_the_events_the_outcome_and_the_state() {
     let bench = Bench::new(&react("", ""), lines);
     let told: Arc<Mutex<Vec<Interrupt>>> = Arc::default();
     let hears = told.clone();
-    let mut options = RunOptions::default();
-    options.listener = Some(Arc::new(move |event: &Event| {
+    let listener = move |event: &Event| {
         if let EventKind::TaskInterrupted { interrupts, .. } = &event.kind {
             hears.lock().unwrap().extend(interrupts.clone());
         }
-    }));
+    };
+    let options = RunOptions {
+        listener: Some(Arc::new(listener)),
+        ..RunOptions::default()
+    };
     let input = Update::new().set("messages", "go");
     let outcome = bench.run_if(input, options).await.unwrap();
     let payloads: Vec<_> = outcome

@@ -39,10 +39,11 @@ impl Judge {
             let found = format!("not a message, but {}", kind(message));
             return self.breaks(Rule::Messages, place, found);
         };
+        let role = entries.get("role");
         let Some(role @ ("system" | "developer" | "user" | "assistant" | "tool")) =
-            entries.get("role").and_then(Value::as_str)
+            role.and_then(Value::as_str)
         else {
-            let found = format!("no role: {}", shown(entries.get("role")));
+            let found = format!("no role: {}", shown(role));
             return self.breaks(Rule::Role, format!("{place}.role"), found);
         };
         if matches!(role, "system" | "developer") && nth > 0 {
