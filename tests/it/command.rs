@@ -99,12 +99,22 @@ impl Desk {
 
     /// Runs the command and writes it down, as it would look in a terminal.
     pub(crate) fn record(&mut self, args: &[&str]) -> Ran {
-        let shown: Vec<String> = args.iter().map(|arg| word(arg)).collect();
         // Only what runs graphs takes a configuration.
         let ran = match args.first() {
             Some(&"run" | &"tools" | &"validate") => self.run(args),
             _ => self.tine(args),
         };
+        self.write_down(args, ran)
+    }
+
+    /// The same, with the configuration that the command finds itself.
+    pub(crate) fn record_bare(&mut self, args: &[&str]) -> Ran {
+        let ran = self.tine(args);
+        self.write_down(args, ran)
+    }
+
+    fn write_down(&mut self, args: &[&str], ran: Ran) -> Ran {
+        let shown: Vec<String> = args.iter().map(|arg| word(arg)).collect();
         let _ = writeln!(
             self.record,
             "$ tine {}\n{}",
@@ -131,6 +141,7 @@ impl Desk {
             filters => vec![
                 (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>"),
                 (r"\b[0-9a-f]{32}\b", "<question>"),
+                (r"\bshipped/[0-9a-f]{16}\b", "shipped/<edition>"),
                 (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<time>"),
                 (r"\d{4}-\d\d-\d\d \d\d:\d\d", "<minute>"),
             ],

@@ -1,6 +1,7 @@
 //! The integration tests: the command as users run it, and the crates together as programs use them.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod anywhere;
 mod bad_input;
 mod clarification;
 mod command;

@@ -7,9 +7,11 @@ mod explain;
 mod failure;
 mod host;
 mod output;
+mod place;
 mod resume;
 mod run;
 mod setup;
+mod shipped;
 mod show;
 mod signal;
 mod status;
@@ -46,7 +48,7 @@ EXAMPLES
 
 EXIT STATUS
   0 done, 1 findings (validate), 2 wrong usage, file or input, 3 waits for an answer,
-  4 failed, 5 a limit was met, 130 cancelled
+  4 failed, or TINE_HOME can not be used, 5 a limit was met, 130 cancelled
 
 ENVIRONMENT
   TINE_HOME  where threads and their files live; `.tine` in the working directory if unset

@@ -85,7 +85,7 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         }
         None => Input::Continue,
     };
-    let mut setup = notes.setup.clone();
+    let mut setup = notes.setup.clone().found_again(cx);
     if !setup.set.is_empty() && setup.directory != cx.env.directory {
         return Err(Failure::usage(format!(
             "thread `{}` was run with `--set` in {}, where its relative paths are taken from",

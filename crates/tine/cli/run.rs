@@ -4,6 +4,7 @@ use super::Cx;
 use super::execute::{Job, Reply, Start, execute};
 use super::failure::Failure;
 use super::host::Host;
+use super::place;
 use super::setup::{ConfigArgs, Notes, RunSwitch, Setup};
 use super::status::Status;
 use super::store::Store;
@@ -20,7 +21,7 @@ use tine::graphfile::LoadedGraph;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// The graph file
+    /// The graph: a file, or the name of one that ships with tine
     graph: PathBuf,
     /// What to say to it: one message, whose words need no quotes
     #[arg(value_name = "TEXT")]
@@ -58,6 +59,7 @@ const MESSAGES: &str = "messages";
 
 pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
     let setup = Setup::new(cx, &args.graph, &args.config, &args.options);
+    place::tell(cx, &setup, &args.config);
     let host = Host::open(cx, &setup)?;
     let graph = host.load(cx, &setup.graph)?;
     let input = input(&args, &graph)?;

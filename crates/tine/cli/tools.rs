@@ -3,6 +3,7 @@
 use super::Cx;
 use super::failure::Failure;
 use super::host;
+use super::place;
 use super::setup::ConfigArgs;
 use super::status::Status;
 use clap::Args;
@@ -33,7 +34,8 @@ pub(crate) fn tools(cx: &mut Cx, args: &ToolsArgs) -> Result<Status, Failure> {
         groups: args.groups.clone(),
         ..Scene::default()
     };
-    let report = host::report(cx, &args.config.config, &args.config.set, &scene)?;
+    let config = place::config(&cx.env, args.config.config.as_deref(), None);
+    let report = host::report(cx, &config, &args.config.set, &scene)?;
     if args.json {
         let json = serde_json::to_string(&report)
             .map_err(|error| Failure::usage(format!("the report can not be printed: {error}")))?;
