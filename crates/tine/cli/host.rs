@@ -30,7 +30,8 @@ pub(crate) struct Host {
 impl Host {
     /// Reads the configuration and makes everything that it names.
     pub(crate) fn open(cx: &Cx, setup: &Setup) -> Result<Self, Failure> {
-        let (toolbox, models, unusable) = assembled(cx, setup)?;
+        let config = configure(Path::new(&cx.env.shown(&setup.config)), &setup.set)?;
+        let (toolbox, models, unusable) = assembled(cx, &config)?;
         let home = Arc::new(Home::open(&cx.env.home)?);
         let options = setup.options.iter().map(|option| option.name().to_owned());
         let options: Map<String, serde_json::Value> =
@@ -48,17 +49,6 @@ impl Host {
             config: setup.config.clone(),
             unusable,
         })
-    }
-
-    /// The names that a graph file may use, and why some models of the configuration are not among them. Makes nothing.
-    pub(crate) fn names(cx: &Cx, setup: &Setup) -> Result<(Registry, Vec<String>), Failure> {
-        let (toolbox, models, unusable) = assembled(cx, setup)?;
-        let nowhere = |_: &ThreadKey| {
-            let message = "graphs are checked without the folders of a thread";
-            Err(NodeError::new(ErrorClass::Internal, message))
-        };
-        let agent = Agent::new(toolbox, nowhere).with_models(models);
-        Ok((agent.registry(true), unusable))
     }
 
     /// The folders of all threads.
@@ -109,11 +99,21 @@ impl Host {
     }
 }
 
+/// The names that a graph file may use, and why some models of the configuration are not among them. Makes nothing.
+pub(crate) fn names(cx: &Cx, config: &Config) -> Result<(Registry, Vec<String>), Failure> {
+    let (toolbox, models, unusable) = assembled(cx, config)?;
+    let nowhere = |_: &ThreadKey| {
+        let message = "graphs are checked without the folders of a thread";
+        Err(NodeError::new(ErrorClass::Internal, message))
+    };
+    let agent = Agent::new(toolbox, nowhere).with_models(models);
+    Ok((agent.registry(true), unusable))
+}
+
 /// The tools and models of a configuration.
-fn assembled(cx: &Cx, setup: &Setup) -> Result<(Toolbox, Vec<Named>, Vec<String>), Failure> {
-    let config = configure(Path::new(&cx.env.shown(&setup.config)), &setup.set)?;
-    let (toolbox, _) = assemble(&config, &extensions(cx), &Scene::default())?;
-    let (models, unusable) = models(cx, &config)?;
+fn assembled(cx: &Cx, config: &Config) -> Result<(Toolbox, Vec<Named>, Vec<String>), Failure> {
+    let (toolbox, _) = assemble(config, &extensions(cx), &Scene::default())?;
+    let (models, unusable) = models(cx, config)?;
     Ok((toolbox, models, unusable))
 }
 
@@ -197,10 +197,10 @@ pub(crate) fn report(
     Ok(report)
 }
 
-type Named = (String, Arc<dyn Model>);
+pub(crate) type Named = (String, Arc<dyn Model>);
 
 /// Makes the models of a configuration. One that can not be used yet is no error as long as no graph asks for it.
-fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure> {
+pub(crate) fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure> {
     let mut made: Vec<Named> = Vec::new();
     let mut unusable = Vec::new();
     for entry in config.models() {

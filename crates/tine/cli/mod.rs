@@ -1,11 +1,16 @@
 //! The command line: wiring, the terminal, the environment.
 
 mod artifact;
+mod completions;
+mod doctor;
 mod env;
 mod execute;
 mod explain;
 mod failure;
+mod help;
 mod host;
+mod init;
+mod man;
 mod output;
 mod place;
 mod resume;
@@ -22,7 +27,7 @@ mod threads;
 mod tools;
 mod validate;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use env::Env;
 use failure::Failure;
 use output::Stream;
@@ -41,13 +46,14 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 EXAMPLES
-  tine run graphs/news_report.yaml \"find AI news and save it as Markdown\"
+  tine run news_report \"find AI news and save it as Markdown\"
+  tine init my-agent
   tine resume amber-heron-3f9c \"battery technology\"
   tine threads
   tine validate graphs/*.yaml
 
 EXIT STATUS
-  0 done, 1 findings (validate), 2 wrong usage, file or input, 3 waits for an answer,
+  0 done, 1 findings (validate, doctor), 2 wrong usage, file or input, 3 waits for an answer,
   4 failed, or TINE_HOME can not be used, 5 a limit was met, 130 cancelled
 
 ENVIRONMENT
@@ -63,6 +69,10 @@ enum Command {
     Explain(explain::ExplainArgs),
     Show(show::ShowArgs),
     Tools(tools::ToolsArgs),
+    Doctor(doctor::DoctorArgs),
+    Init(init::InitArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 impl Command {
@@ -73,8 +83,13 @@ impl Command {
             Self::Resume(args) => args.json,
             Self::Threads(args) => args.json(),
             Self::Validate(args) => args.json,
-            Self::Tools(args) => args.json,
-            Self::Explain(_) | Self::Show(_) => false,
+            Self::Tools(args) => args.json(),
+            Self::Doctor(args) => args.json,
+            Self::Explain(_)
+            | Self::Show(_)
+            | Self::Init(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
         }
     }
 }
@@ -109,10 +124,17 @@ impl Cx {
     }
 }
 
+/// The command line, as help, completions and manual pages show it.
+fn command() -> clap::Command {
+    help::grouped(Cli::command())
+}
+
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
     let mut cx = Cx::new();
-    let status = match Cli::try_parse() {
+    let parsed = command().try_get_matches();
+    let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
+    let status = match parsed {
         Ok(cli) => {
             let json = cli.command.json();
             perform(&mut cx, cli.command).unwrap_or_else(|failure| {
@@ -162,7 +184,11 @@ fn perform(cx: &mut Cx, command: Command) -> Result<Status, Failure> {
         Command::Validate(args) => validate::validate(cx, &args),
         Command::Explain(args) => explain::explain(cx, &args),
         Command::Show(args) => show::show(cx, &args),
-        Command::Tools(args) => tools::tools(cx, &args),
+        Command::Tools(args) => block_on(tools::tools(cx, args)),
+        Command::Doctor(args) => block_on(doctor::doctor(cx, &args)),
+        Command::Init(args) => init::init(cx, &args),
+        Command::Completions(args) => completions::completions(cx, &args),
+        Command::Man(args) => man::man(cx, &args),
     }
 }
 

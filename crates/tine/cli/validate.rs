@@ -2,7 +2,7 @@
 
 use super::Cx;
 use super::failure::Failure;
-use super::host::{Host, read};
+use super::host::{self, Host, read};
 use super::output::Tone;
 use super::setup::{ConfigArgs, Setup};
 use super::shipped;
@@ -75,7 +75,11 @@ pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failu
         let names = match known.entry(setup.config.clone()) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let (registry, unusable) = Host::names(cx, &setup)?;
+                let (registry, unusable) = {
+                    let path = cx.env.shown(&setup.config);
+                    let config = host::configure(Path::new(&path), &setup.set)?;
+                    host::names(cx, &config)?
+                };
                 entry.insert(Known { registry, unusable })
             }
         };
@@ -172,7 +176,7 @@ fn check(cx: &Cx, file: &Path, registry: &Registry) -> Found {
 }
 
 /// Whether a file says that it is a script for the scripted model.
-fn is_script(text: &str) -> bool {
+pub(crate) fn is_script(text: &str) -> bool {
     text.lines()
         .filter_map(|line| line.strip_prefix("schema:"))
         .any(|schema| {
