@@ -74,6 +74,7 @@ impl Desk {
             .env_remove("NO_COLOR")
             .env_remove("COLUMNS")
             .env("TINE_HOME", self.home())
+            .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::null());
         command
     }
@@ -141,6 +142,8 @@ impl Desk {
             filters => vec![
                 (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>"),
                 (r"\b[0-9a-f]{32}\b", "<question>"),
+                (r"SQLite \d+\.\d+\.\d+, \w+ \w+", "SQLite <version>, <platform>"),
+                (r"\d+ (kB|MB|GB) of room", "<size> of room"),
                 (r"\bshipped/[0-9a-f]{16}\b", "shipped/<edition>"),
                 (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<time>"),
                 (r"\d{4}-\d\d-\d\d \d\d:\d\d", "<minute>"),

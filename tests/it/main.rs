@@ -13,8 +13,11 @@ mod inspect;
 mod json;
 mod main_job;
 mod not_implemented;
+mod project;
 mod readme;
+mod shell;
 mod stopping;
+mod tool;
 mod transcript;
 mod transcripts;
 

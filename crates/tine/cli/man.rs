@@ -59,7 +59,8 @@ fn page(command: &Command, name: &str) -> io::Result<String> {
     let after = command.get_after_help().map(ToString::to_string);
     let man = Man::new(command.clone().display_name(name.to_owned()))
         .title(name.to_uppercase())
-        .manual("tine");
+        .source(concat!("tine ", env!("CARGO_PKG_VERSION")))
+        .manual("Manual of tine");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
