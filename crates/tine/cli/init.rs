@@ -23,7 +23,7 @@ EXAMPLES
   tine init
   tine init my-agent && cd my-agent && tine run graphs/agent.yaml \"remember the milk\"
 
-The project runs as it is, with a scripted model: no key, no network. Nothing that is there is overwritten.";
+The project runs as it is, with a scripted model: no key, no network. Nothing is overwritten.";
 
 /// One file of the project.
 struct File {

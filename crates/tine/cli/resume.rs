@@ -45,8 +45,8 @@ EXAMPLES
   tine resume amber-heron-3f9c --answer 8c1f=yes --answer 02aa=no
   tine resume amber-heron-3f9c
 
-Graph file, configuration and settings are those that the thread was last run with. Without an answer
-the thread goes on with what is pending: after a crash, a failure, a limit, a breakpoint.";
+Graph file, configuration and settings are those that the thread was last run with. Without an
+answer the thread goes on with what is pending: after a crash, a failure, a limit, a breakpoint.";
 
 pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Failure> {
     let (store, info, checkpoint) = Store::find(cx, &args.thread).await?;

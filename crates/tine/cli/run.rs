@@ -51,8 +51,8 @@ EXAMPLES
   tine run graphs/news_report.yaml \"tea\" --thread tea --set tools.web_search.path=notes/
   tine run graphs/triage.yaml --input '{\"ticket\": \"it does not start\"}' --json
 
-If the thread waits for answers to questions that the agent asked, the text answers them. Questions of
-`interrupt` nodes are answered with `tine resume`.";
+If the thread waits for answers to questions that the agent asked, the text answers them.
+Questions of `interrupt` nodes are answered with `tine resume`.";
 
 /// The channel that a text is said in.
 const MESSAGES: &str = "messages";

@@ -37,8 +37,8 @@ EXAMPLES
   tine validate graphs/*.yaml
   tine validate graphs/*.yaml --deny-warnings --json
 
-Names of tools and models are looked up in the configuration that `tine run` would take for the file.
-If that is the one that ships with tine, for want of another, unknown names are warnings.
+Names of tools and models are looked up in the configuration that `tine run` would take for the
+file. If that is the one that ships with tine, for want of another, unknown names are warnings.
 
 Exit status: 0 nothing is wrong, 1 there are errors, 2 a file could not be read.";
 

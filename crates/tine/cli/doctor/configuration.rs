@@ -237,6 +237,7 @@ fn graphs(cx: &Cx, config: &Path, registry: &Registry, findings: &mut Findings) 
     }
     let shown = cx.env.shown(folder);
     match sound {
+        0 if files.is_empty() => findings.ok(CHECK, format!("{shown} has none")),
         0 => {}
         1 => findings.ok(CHECK, format!("1 file of {shown} is sound")),
         sound => findings.ok(CHECK, format!("{sound} files of {shown} are sound")),

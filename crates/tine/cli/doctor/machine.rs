@@ -87,7 +87,7 @@ fn free(_: &Path) -> Option<u64> {
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{} kB", bytes / 1000),
-        0..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        1_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
         _ => format!("{} GB", bytes / 1_000_000_000),
     }
 }

@@ -49,12 +49,12 @@ EXAMPLES
   tine tools call ls --args '{\"description\": \"look\", \"path\": \"/mnt/user-data\"}' --thread tea
   tine tools call write_file --args @call.json --json
 
-The arguments are checked and the tool works as when a model calls it: what it does outside is real. Without
---thread its folders are new and empty, and gone afterwards. With it, files of the thread change; its state
-does not: what the tool would write to channels is only said.
+The arguments are checked, and the tool works as when a model calls it: its effects are real.
+Without --thread its folders are new and empty, and gone afterwards. With it, files of the thread
+change, and its state does not: what the tool would write to channels is only said.
 
-Exit status: 0 the tool gave a result, 2 it was not called (unknown, or wrong arguments), 3 it asks,
-4 it failed, 130 cancelled.";
+Exit status: 0 the tool gave a result, 2 it was not called (unknown, or wrong arguments),
+3 it asks, 4 it failed, 130 cancelled.";
 
 /// How long a tool that was told to stop may take to.
 const GRACE: Duration = Duration::from_secs(2);

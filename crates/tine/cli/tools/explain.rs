@@ -1,6 +1,5 @@
 //! `tine tools explain`
 
-use super::arguments::{self, Argument};
 use crate::cli::Cx;
 use crate::cli::failure::Failure;
 use crate::cli::output::{Stream, Tone};
@@ -14,6 +13,7 @@ use std::path::Path;
 use tine::engine::text::nearest;
 use tine::tools::assemble::{AssemblyReport, BoundTool, Scene, Verdict, assemble};
 use tine::tools::config::{Config, ToolEntry};
+use tine::tools::schema::Argument;
 use tine::tools::{Effect, Source};
 
 /// Says where a tool comes from, what it takes and does, and why agents have it or not
@@ -155,7 +155,7 @@ fn print(
             fact("routes", &routes.join(", "));
         }
         out.line(&format!("\n{}", clean(spec.description.trim())));
-        print_arguments(out, &arguments::list(spec.args.text()));
+        print_arguments(out, &spec.args.arguments());
     }
     let title = out.paint(Tone::Strong, "why");
     out.line(&format!("\n{title}"));
@@ -224,7 +224,7 @@ fn to_json(
         json["parallel"] = json!(spec.parallel);
         json["return_direct"] = json!(spec.return_direct);
         json["manifest"] = json!(spec.manifest);
-        json["arguments"] = json!(arguments::list(spec.args.text()));
+        json["arguments"] = json!(spec.args.arguments());
         json["schema"] = spec.args.value().clone();
     }
     json

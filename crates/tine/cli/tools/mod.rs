@@ -1,6 +1,5 @@
 //! `tine tools`
 
-mod arguments;
 mod call;
 mod explain;
 mod list;

@@ -5,18 +5,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
-/// One argument.
-#[derive(Debug, Serialize)]
-pub(super) struct Argument {
-    pub(super) name: String,
+/// One argument of a tool, in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Argument {
+    /// Its name.
+    pub name: String,
     /// What it takes, in a few words.
-    pub(super) takes: String,
+    pub takes: String,
     /// Whether a call must have it.
-    pub(super) needed: bool,
+    pub needed: bool,
+    /// What is taken where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) default: Option<Value>,
+    pub default: Option<Value>,
+    /// What the model is told about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) description: Option<String>,
+    pub description: Option<String>,
 }
 
 /// What is read of a schema.
