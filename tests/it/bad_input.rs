@@ -64,10 +64,6 @@ fn a_configuration_that_can_not_be_used() {
     let graph = news_report();
     let with = |config: &str| desk.tine(&["run", &graph, "x", "--config", config]);
     check(
-        &desk.tine(&["run", &graph, "x"]),
-        &["config/config.yaml", "--config FILE"],
-    );
-    check(
         &with("missing.yaml"),
         &["cannot read the configuration missing.yaml"],
     );

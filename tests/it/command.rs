@@ -76,6 +76,7 @@ impl Desk {
             .env_remove("COLUMNS")
             .env_remove("TINE_LOG")
             .env("TINE_HOME", self.home())
+            .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::null());
         command
     }
@@ -101,12 +102,22 @@ impl Desk {
 
     /// Runs the command and writes it down, as it would look in a terminal.
     pub(crate) fn record(&mut self, args: &[&str]) -> Ran {
-        let shown: Vec<String> = args.iter().map(|arg| word(arg)).collect();
         // Only what runs graphs takes a configuration.
         let ran = match args.first() {
             Some(&"run" | &"tools" | &"validate") => self.run(args),
             _ => self.tine(args),
         };
+        self.write_down(args, ran)
+    }
+
+    /// The same, with the configuration that the command finds itself.
+    pub(crate) fn record_bare(&mut self, args: &[&str]) -> Ran {
+        let ran = self.tine(args);
+        self.write_down(args, ran)
+    }
+
+    fn write_down(&mut self, args: &[&str], ran: Ran) -> Ran {
+        let shown: Vec<String> = args.iter().map(|arg| word(arg)).collect();
         let _ = writeln!(
             self.record,
             "$ tine {}\n{}",
@@ -139,6 +150,9 @@ impl Desk {
             filters => vec![
                 (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>"),
                 (r"\b[0-9a-f]{32}\b", "<question>"),
+                (r"SQLite \d+\.\d+\.\d+, \w+ \w+", "SQLite <version>, <platform>"),
+                (r"\d+ (kB|MB|GB) of room", "<size> of room"),
+                (r"\bshipped/[0-9a-f]{16}\b", "shipped/<edition>"),
                 (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<time>"),
                 (r"\d{4}-\d\d-\d\d \d\d:\d\d", "<minute>"),
             ],

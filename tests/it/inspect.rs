@@ -59,10 +59,16 @@ fn shipped_files_are_valid_and_wrong_ones_are_told_all_that_is_wrong() {
 #[test]
 fn without_a_configuration_unknown_names_are_warnings() {
     let desk = Desk::new();
-    let graph = news_report();
+    let text = std::fs::read_to_string(news_report()).unwrap();
+    let graph = desk.file("graph.yaml", &text.replace("[web_search,", "[web_serch,"));
     let ran = desk.tine(&["validate", &graph]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("warning"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 warning"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("did you mean `web_search`?"),
+        "{}",
+        ran.stdout
+    );
     assert_eq!(desk.tine(&["validate", &graph, "--deny-warnings"]).code, 1);
 }
 

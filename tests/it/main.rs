@@ -1,6 +1,7 @@
 //! The integration tests: the command as users run it, and the crates together as programs use them.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod anywhere;
 mod bad_input;
 mod changed;
 mod clarification;
@@ -18,10 +19,13 @@ mod main_job;
 mod not_implemented;
 mod notes;
 mod observe;
+mod project;
 mod questions;
 mod readme;
+mod shell;
 mod stopping;
 mod terminal;
+mod tool;
 mod transcript;
 mod transcripts;
 mod unknown_outcome;

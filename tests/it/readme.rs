@@ -62,7 +62,7 @@ fn the_commands_of_the_readme_print_what_it_shows() {
             ran += 1;
         }
     }
-    assert_eq!(ran, 3, "commands of the README that run tine");
+    assert_eq!(ran, 4, "commands of the README that run tine");
 }
 
 /// Whether a document has code that doctests compile: blocks of Rust, or of no language.

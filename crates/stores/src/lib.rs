@@ -34,4 +34,4 @@ mod json;
 mod sqlite;
 
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqliteCheckpointer, SqliteOptions, Synchronous};
+pub use sqlite::{Health, SqliteCheckpointer, SqliteOptions, Synchronous};

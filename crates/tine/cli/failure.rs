@@ -33,6 +33,22 @@ impl Failure {
         }
     }
 
+    /// A home that can not be worked with.
+    pub(crate) fn home(message: impl Display) -> Self {
+        Self::of("home", anyhow::anyhow!("{message}")).in_home()
+    }
+
+    /// Nothing in the command is wrong: the folder that it needs can not be used.
+    fn in_home(self) -> Self {
+        Self {
+            status: Status::Failed,
+            ..self
+        }
+        .hint(
+            "TINE_HOME names the folder that tine keeps threads and files in; it must be writable",
+        )
+    }
+
     fn of(code: &str, error: impl Into<anyhow::Error>) -> Self {
         Self {
             code: code.to_owned(),
@@ -141,6 +157,9 @@ fn store_hint(error: &StoreError) -> &'static str {
         StoreError::Newer { .. } => {
             "set TINE_HOME to another folder to begin anew with this program"
         }
+        StoreError::Unavailable { .. } => {
+            "threads live in TINE_HOME, or `.tine` in the working directory; it must be writable, and have room"
+        }
         _ => "threads live in TINE_HOME, or `.tine` in the working directory",
     }
 }
@@ -178,6 +197,9 @@ impl From<ConfigError> for Failure {
                 "settings are given as `--set tools.web_search.path=DIR`; `tine tools` lists the tools"
             }
             ConfigError::Variable { .. } => "export the variable in the shell that runs tine",
+            ConfigError::UnknownSection { .. } => {
+                "config/README.md explains the format; `--config FILE` names another file"
+            }
             _ => "config/README.md explains the format",
         };
         Self::of("config", error).hint(hint)
@@ -202,7 +224,6 @@ impl From<ModelsError> for Failure {
 
 impl From<HomeError> for Failure {
     fn from(error: HomeError) -> Self {
-        Self::of("home", error)
-            .hint("TINE_HOME names the folder that tine keeps threads and files in")
+        Self::of("home", error).in_home()
     }
 }

@@ -4,16 +4,18 @@ use super::Cx;
 use super::failure::{Failure, print_note};
 use super::prices::Prices;
 use super::setup::{Notes, Setup};
+use super::shipped;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tine::agent::Agent;
-use tine::engine::{NodeError, ThreadKey};
+use tine::engine::text::nearest;
+use tine::engine::{ErrorClass, NodeError, ThreadKey};
 use tine::graphfile::{Diagnostics, Level, LoadedGraph, Outline, Registry, Sources};
 use tine::models::registry::Folder;
 use tine::models::{Model, ModelEntry, Models, ModelsError};
 use tine::tools::Blocking;
-use tine::tools::assemble::{AssemblyReport, Extensions, Scene, assemble};
+use tine::tools::assemble::{AssemblyReport, Extensions, Scene, Toolbox, assemble};
 use tine::tools::config::{Config, ConfigError, Uploads};
 use tine::tools::paths::Home;
 
@@ -21,6 +23,7 @@ use tine::tools::paths::Home;
 pub(crate) struct Host {
     agent: Agent,
     home: Arc<Home>,
+    config: PathBuf,
     /// Models that the configuration has and that can not be used, with the reason.
     unusable: Vec<String>,
     /// What is to be known of the configuration before anything runs.
@@ -33,13 +36,12 @@ impl Host {
     pub(crate) fn open(cx: &Cx, setup: &Setup) -> Result<Self, Failure> {
         let config = Path::new(&cx.env.shown(&setup.config)).to_owned();
         let config = configure(&config, &setup.set, &setup.directory)?;
+        let (toolbox, models, unusable) = assembled(cx, &config)?;
+        let home = Arc::new(Home::open(&cx.env.home)?);
         let options = setup.options.iter().map(|option| option.name().to_owned());
         let options: Map<String, serde_json::Value> =
             options.map(|name| (name, true.into())).collect();
-        let (toolbox, _) = assemble(&config, &extensions(cx), &Scene::default())?;
-        let home = Arc::new(Home::open(&cx.env.home)?);
         let folders = home.clone();
-        let (models, unusable) = models(cx, &config)?;
         let Prices { known, warning } = Prices::read(&cx.env, &config)?;
         let agent = Agent::new(toolbox, move |thread: &ThreadKey| {
             folders.thread(thread).map_err(NodeError::from)
@@ -51,20 +53,11 @@ impl Host {
         Ok(Self {
             agent,
             home,
+            config: setup.config.clone(),
             unusable,
             warning,
             uploads: config.uploads(&cx.env)?,
         })
-    }
-
-    /// The names that a graph file may use.
-    pub(crate) fn registry(&self) -> Registry {
-        self.agent.registry(true)
-    }
-
-    /// Models that the configuration has and that can not be used, with the reason.
-    pub(crate) fn unusable(&self) -> &[String] {
-        &self.unusable
     }
 
     /// What a user may hand in with one message.
@@ -87,10 +80,16 @@ impl Host {
         if let Some(warning) = &self.warning {
             print_note(&mut cx.stderr, warning);
         }
+        shipped::restore(cx, [&path.to_owned(), &self.config])?;
         let (text, shown) = read(cx, path)?;
         let sources = Beside::new(path);
-        let (graph, diagnostics) =
-            tine::graphfile::load(&shown, &text, &sources, &self.agent, &self.registry());
+        let (graph, diagnostics) = tine::graphfile::load(
+            &shown,
+            &text,
+            &sources,
+            &self.agent,
+            &self.agent.registry(true),
+        );
         let problems = render(cx, &diagnostics);
         if !problems.is_empty() {
             cx.stderr.write(&problems);
@@ -113,12 +112,13 @@ impl Host {
 
     /// Loads the definition that a thread was last run with.
     pub(crate) fn load_kept(&self, cx: &mut Cx, notes: &Notes) -> Result<LoadedGraph, Failure> {
+        shipped::restore(cx, [&self.config])?;
         let shown = format!("the kept definition of `{}`", notes.name);
         let (graph, diagnostics) = tine::graphfile::load_definition(
             &shown,
             &notes.definition,
             &self.agent,
-            &self.registry(),
+            &self.agent.registry(true),
         );
         graph.ok_or_else(|| {
             let problems = render(cx, &diagnostics);
@@ -143,6 +143,24 @@ impl Host {
     }
 }
 
+/// The names that a graph file may use, and why some models of the configuration are not among them. Makes nothing.
+pub(crate) fn names(cx: &Cx, config: &Config) -> Result<(Registry, Vec<String>), Failure> {
+    let (toolbox, models, unusable) = assembled(cx, config)?;
+    let nowhere = |_: &ThreadKey| {
+        let message = "graphs are checked without the folders of a thread";
+        Err(NodeError::new(ErrorClass::Internal, message))
+    };
+    let agent = Agent::new(toolbox, nowhere).with_models(models);
+    Ok((agent.registry(true), unusable))
+}
+
+/// The tools and models of a configuration.
+fn assembled(cx: &Cx, config: &Config) -> Result<(Toolbox, Vec<Named>, Vec<String>), Failure> {
+    let (toolbox, _) = assemble(config, &extensions(cx), &Scene::default())?;
+    let (models, unusable) = models(cx, config)?;
+    Ok((toolbox, models, unusable))
+}
+
 /// Findings, coloured where standard error is.
 fn render(cx: &Cx, diagnostics: &Diagnostics) -> String {
     if cx.stderr.device().colour {
@@ -155,22 +173,47 @@ fn render(cx: &Cx, diagnostics: &Diagnostics) -> String {
 /// Reads a graph file; gives its text and the name to show.
 pub(crate) fn read(cx: &Cx, path: &Path) -> Result<(String, String), Failure> {
     let shown = cx.env.shown(path);
-    match std::fs::read_to_string(path) {
+    match shipped::read_to_string(path) {
         Ok(text) => Ok((text, shown)),
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
             Err(Failure::usage(format!("{shown} is not UTF-8 text"))
                 .hint("graph files are YAML; graphs/README.md explains them"))
         }
-        Err(error) => Err(Failure::usage(format!(
-            "the graph file {shown} can not be read: {error}"
-        ))
-        .hint("graphs/news_report.yaml is one that ships")),
+        Err(error) => {
+            let failure =
+                Failure::usage(format!("the graph file {shown} can not be read: {error}"));
+            let hint = match shipped::is_of_another_edition(path) {
+                true => {
+                    "another version of tine unpacked it, and it is gone; `tine run GRAPH TEXT --thread THREAD` takes \
+                     the one of this version"
+                        .to_owned()
+                }
+                false => unknown_graph(path),
+            };
+            Err(failure.hint(hint))
+        }
+    }
+}
+
+/// What may have been meant by a graph that is not there.
+fn unknown_graph(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let names = shipped::graphs();
+    match nearest(&stem, names.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`, which ships with tine?"),
+        None => format!("{} ship with tine and need no file", names.join(" and ")),
     }
 }
 
 /// Reads a configuration, with settings on top; relative paths in these are taken from `directory`.
 pub(crate) fn configure(path: &Path, set: &[String], directory: &Path) -> Result<Config, Failure> {
-    let mut config = Config::load(path)?;
+    let mut config = match shipped::is_ours(path) {
+        true => match shipped::read_to_string(path) {
+            Ok(text) => Config::parse(&text, path)?,
+            Err(_) => Config::load(path)?,
+        },
+        false => Config::load(path)?,
+    };
     for given in set {
         let Some((key, value)) = given.split_once('=') else {
             return Err(Failure::usage(format!("`--set {given}` has no value"))
@@ -193,15 +236,16 @@ pub(crate) fn report(
     set: &[String],
     scene: &Scene,
 ) -> Result<AssemblyReport, Failure> {
-    let config = configure(config, set, Path::new(""))?;
+    let path = cx.env.shown(config);
+    let config = configure(Path::new(&path), set, Path::new(""))?;
     let (_, report) = assemble(&config, &extensions(cx), scene)?;
     Ok(report)
 }
 
-type Named = (String, Arc<dyn Model>);
+pub(crate) type Named = (String, Arc<dyn Model>);
 
 /// Makes the models of a configuration. One that can not be used yet is no error as long as no graph asks for it.
-fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure> {
+pub(crate) fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure> {
     let mut made: Vec<Named> = Vec::new();
     let mut unusable = Vec::new();
     for entry in config.models() {
@@ -236,7 +280,7 @@ fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure
             return Err(ModelsError::Duplicate { model: entry.name }.into());
         }
         let name = entry.name.clone();
-        match Models::from_entries([entry], Folder(PathBuf::new()))?.get(&name) {
+        match Models::from_entries([entry], script)?.get(&name) {
             Ok(model) => made.push((name, model)),
             Err(error @ ModelsError::Planned { .. }) => unusable.push(error.to_string()),
             Err(error) => return Err(error.into()),
@@ -250,6 +294,11 @@ fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure
         made.push(("default".to_owned(), first));
     }
     Ok((made, unusable))
+}
+
+/// Reads the file of a script.
+fn script(path: &str) -> std::io::Result<String> {
+    shipped::read_to_string(Path::new(path))
 }
 
 /// Says so if a model's `use:` is known and nothing stands behind it yet.
@@ -277,6 +326,6 @@ impl Beside {
 
 impl Sources for Beside {
     fn read(&self, path: &str) -> Result<String, String> {
-        std::fs::read_to_string(self.0.join(path)).map_err(|error| error.to_string())
+        shipped::read_to_string(&self.0.join(path)).map_err(|error| error.to_string())
     }
 }

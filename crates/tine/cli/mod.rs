@@ -2,17 +2,24 @@
 
 mod answer;
 mod artifact;
+mod completions;
+mod doctor;
 mod env;
 mod execute;
 mod explain;
 mod failure;
+mod help;
 mod host;
+mod init;
 mod log;
+mod man;
 mod output;
+mod place;
 mod prices;
 mod resume;
 mod run;
 mod setup;
+mod shipped;
 mod show;
 mod signal;
 mod status;
@@ -26,7 +33,7 @@ mod upload;
 mod usage;
 mod validate;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use env::Env;
 use failure::Failure;
 use output::Stream;
@@ -48,14 +55,15 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 EXAMPLES
-  tine run graphs/news_report.yaml \"find AI news and save it as Markdown\"
+  tine run news_report \"find AI news and save it as Markdown\"
+  tine init my-agent
   tine resume amber-heron-3f9c \"battery technology\"
   tine threads
   tine validate graphs/*.yaml
 
 EXIT STATUS
-  0 done, 1 findings (validate), 2 wrong usage, file or input, 3 waits for an answer,
-  4 failed, 5 a limit was met, 130 cancelled
+  0 done, 1 findings (validate, doctor), 2 wrong usage, file or input, 3 waits for an answer,
+  4 failed, or TINE_HOME can not be used, 5 a limit was met, 130 cancelled
 
 ENVIRONMENT
   TINE_HOME  where threads and their files live; `.tine` in the working directory if unset
@@ -71,6 +79,10 @@ enum Command {
     Explain(explain::ExplainArgs),
     Show(show::ShowArgs),
     Tools(tools::ToolsArgs),
+    Doctor(doctor::DoctorArgs),
+    Init(init::InitArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 impl Command {
@@ -81,8 +93,13 @@ impl Command {
             Self::Resume(args) => args.json,
             Self::Threads(args) => args.json(),
             Self::Validate(args) => args.json,
-            Self::Tools(args) => args.json,
-            Self::Explain(_) | Self::Show(_) => false,
+            Self::Tools(args) => args.json(),
+            Self::Doctor(args) => args.json,
+            Self::Explain(_)
+            | Self::Show(_)
+            | Self::Init(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
         }
     }
 }
@@ -120,10 +137,17 @@ impl Cx {
     }
 }
 
+/// The command line, as help, completions and manual pages show it.
+fn command() -> clap::Command {
+    help::grouped(Cli::command())
+}
+
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
     let mut cx = Cx::new();
-    let status = match Cli::try_parse() {
+    let parsed = command().try_get_matches();
+    let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
+    let status = match parsed {
         Ok(cli) => {
             let json = cli.command.json();
             let done = arm(&cx.env)
@@ -194,7 +218,11 @@ fn perform(cx: &mut Cx, command: Command) -> Result<Status, Failure> {
         Command::Validate(args) => validate::validate(cx, &args),
         Command::Explain(args) => explain::explain(cx, &args),
         Command::Show(args) => show::show(cx, &args),
-        Command::Tools(args) => tools::tools(cx, &args),
+        Command::Tools(args) => block_on(tools::tools(cx, args)),
+        Command::Doctor(args) => block_on(doctor::doctor(cx, &args)),
+        Command::Init(args) => init::init(cx, &args),
+        Command::Completions(args) => completions::completions(cx, &args),
+        Command::Man(args) => man::man(cx, &args),
     }
 }
 

@@ -74,7 +74,7 @@ refused, and one that is gone is replaced by its definition, which is kept with 
 pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Failure> {
     cx.prompts &= !args.no_prompt;
     let (store, info, checkpoint) = Store::find(cx, &args.thread).await?;
-    let notes = Notes::from_map(&args.thread, &info.meta)?;
+    let notes = Notes::from_map(&args.thread, &info.meta)?.found_again(cx);
     let questions = checkpoint
         .as_ref()
         .map(|checkpoint| checkpoint.open_questions())

@@ -4,6 +4,7 @@ use super::Cx;
 use super::execute::{Job, MESSAGES, Reply, Start, execute};
 use super::failure::Failure;
 use super::host::Host;
+use super::place;
 use super::setup::{ConfigArgs, Notes, RunSwitch, Setup, Unsaid};
 use super::status::Status;
 use super::store::Store;
@@ -23,7 +24,7 @@ use tine::graphfile::LoadedGraph;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// The graph file
+    /// The graph: a file, or the name of one that ships with tine
     graph: PathBuf,
     /// What to say to it: one message, whose words need no quotes; `-` reads it from standard input
     #[arg(value_name = "TEXT")]
@@ -69,6 +70,7 @@ answered with `tine resume`.";
 pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
     cx.prompts &= !args.no_prompt;
     let setup = Setup::new(cx, &args.graph, &args.config, &args.options);
+    place::tell(cx, &setup, &args.config);
     let host = Host::open(cx, &setup)?;
     let graph = host.load(cx, &setup.graph)?;
     let said = said(cx, &args, &graph)?;

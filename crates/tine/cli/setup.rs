@@ -2,6 +2,7 @@
 
 use super::Cx;
 use super::failure::Failure;
+use super::{place, shipped};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -10,15 +11,13 @@ use tine::engine::value::Map;
 use tine::engine::{Value, from_value, to_value};
 use tine::graphfile::Outline;
 
-/// The configuration that is taken when none is named.
-pub(crate) const CONFIG: &str = "config/config.yaml";
-
 /// The options that choose a configuration.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigArgs {
-    /// The configuration: models and tools
-    #[arg(long, value_name = "FILE", default_value = CONFIG)]
-    pub(crate) config: PathBuf,
+    /// The configuration: models and tools [default: config/config.yaml or config.yaml here, or the
+    /// nearest above the graph file, or the one that ships with tine]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Sets one value of the configuration, such as tools.web_search.path=DIR
     #[arg(long, value_name = "SECTION.NAME.KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -59,12 +58,22 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn new(cx: &Cx, graph: &Path, config: &ConfigArgs, options: &[RunSwitch]) -> Self {
+        let graph = place::graph(&cx.env, graph);
         Self {
-            graph: cx.env.absolute(graph),
-            config: cx.env.absolute(&config.config),
+            config: place::config(&cx.env, config.config.as_deref(), Some(&graph)),
+            graph,
             set: config.set.clone(),
             directory: cx.env.directory.clone(),
             options: options.to_vec(),
+        }
+    }
+
+    /// With files that ship with tine where they are today.
+    pub(crate) fn found_again(self, cx: &Cx) -> Self {
+        Self {
+            graph: shipped::found_again(&cx.env, self.graph),
+            config: shipped::found_again(&cx.env, self.config),
+            ..self
         }
     }
 }
@@ -99,6 +108,14 @@ pub(crate) struct Unsaid {
 }
 
 impl Notes {
+    /// The same, with the files that ship with tine where they are now.
+    pub(crate) fn found_again(self, cx: &Cx) -> Self {
+        Self {
+            setup: self.setup.found_again(cx),
+            ..self
+        }
+    }
+
     pub(crate) fn new(setup: Setup, outline: &Outline) -> Self {
         Self {
             setup,

@@ -3,6 +3,7 @@
 use super::Cx;
 use super::failure::Failure;
 use super::host::{Host, read};
+use super::place;
 use super::status::Status;
 use clap::Args;
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ use tine::graphfile::{Outline, Registry, mermaid};
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ShowArgs {
-    /// The graph file
+    /// The graph: a file, or the name of one that ships with tine
     graph: PathBuf,
 }
 
@@ -25,13 +26,14 @@ EXAMPLES
 The lines that begin with %% are comments to Mermaid. Names of tools and models are not looked up.";
 
 pub(crate) fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure> {
-    let (text, shown) = read(cx, &args.graph)?;
+    let path = place::graph(&cx.env, &args.graph);
+    let (text, shown) = read(cx, &path)?;
     let registry = Registry {
         checkpointer: true,
         offline: true,
         ..Registry::default()
     };
-    let (outline, diagnostics) = Host::check(&shown, &text, &args.graph, &registry);
+    let (outline, diagnostics) = Host::check(&shown, &text, &path, &registry);
     let Some(outline) = outline else {
         cx.stderr.write(&diagnostics.render());
         return Err(

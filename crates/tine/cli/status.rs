@@ -14,7 +14,7 @@ pub(crate) enum Status {
     Usage = 2,
     /// The run waits for an answer, or at a breakpoint, or stopped between two steps as asked.
     Interrupted = 3,
-    /// The run failed.
+    /// The run failed, or the home can not be used.
     Failed = 4,
     /// A limit stopped the run.
     Limit = 5,

@@ -2,12 +2,15 @@
 
 use super::Cx;
 use super::failure::Failure;
-use super::host::{Host, read};
+use super::host::{self, Host, read};
 use super::output::Tone;
-use super::setup::{CONFIG, ConfigArgs, Setup};
+use super::setup::{ConfigArgs, Setup};
+use super::shipped;
 use super::status::Status;
 use clap::Args;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use tine::graphfile::{Level, Registry};
 use tine::models::Script;
@@ -16,7 +19,7 @@ use tine::models::Script;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ValidateArgs {
-    /// The files
+    /// The files, or names of graphs that ship with tine
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -34,13 +37,19 @@ EXAMPLES
   tine validate graphs/*.yaml
   tine validate graphs/*.yaml --deny-warnings --json
 
-Names of tools and models are looked up in the configuration. Without one (no --config, and no
-config/config.yaml here) unknown names are warnings.
+Names of tools and models are looked up in the configuration that `tine run` would take for the
+file. If that is the one that ships with tine, for want of another, unknown names are warnings.
 
 Exit status: 0 nothing is wrong, 1 there are errors, 2 a file could not be read.";
 
 /// The check for names that only the host knows.
 const UNKNOWN_NAME: &str = "G104";
+
+/// The names that files may use, and why some models of the configuration are not among them.
+struct Known {
+    registry: Registry,
+    unusable: Vec<String>,
+}
 
 /// What was found in one file.
 #[derive(Default)]
@@ -57,11 +66,39 @@ struct Found {
 }
 
 pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failure> {
-    let (registry, unusable) = registry(cx, args)?;
     let mut all = Found::default();
     let mut lines = Vec::new();
+    let mut unusable: Vec<String> = Vec::new();
+    let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
     for file in &args.files {
-        let found = check(cx, file, &registry);
+        let setup = Setup::new(cx, file, &args.config, &[]);
+        let names = match known.entry(setup.config.clone()) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let (registry, unusable) = {
+                    let path = cx.env.shown(&setup.config);
+                    let config = host::configure(Path::new(&path), &setup.set, Path::new(""))?;
+                    host::names(cx, &config)?
+                };
+                entry.insert(Known { registry, unusable })
+            }
+        };
+        // The configuration that the file is meant for may not be here.
+        names.registry.offline = args.config.config.is_none()
+            && shipped::is_ours(&setup.config)
+            && !shipped::is_ours(&setup.graph);
+        let path = match shipped::is_ours(&setup.graph) {
+            true => &setup.graph,
+            false => file,
+        };
+        let found = check(cx, path, &names.registry);
+        if found.unknown {
+            for reason in &names.unusable {
+                if !unusable.contains(reason) {
+                    unusable.push(reason.clone());
+                }
+            }
+        }
         if !found.text.is_empty() {
             if !all.text.is_empty() {
                 all.text.push('\n');
@@ -99,23 +136,6 @@ pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failu
         (false, true) => Status::Findings,
         (false, false) => Status::Done,
     })
-}
-
-/// The names that files may use: those of the configuration, or none that are known; and why some of its models are
-/// not among them.
-fn registry(cx: &Cx, args: &ValidateArgs) -> Result<(Registry, Vec<String>), Failure> {
-    let config = &args.config.config;
-    if config == Path::new(CONFIG) && !config.exists() && args.config.set.is_empty() {
-        let nothing_known = Registry {
-            checkpointer: true,
-            offline: true,
-            ..Registry::default()
-        };
-        return Ok((nothing_known, Vec::new()));
-    }
-    let setup = Setup::new(cx, Path::new(""), &args.config, &[]);
-    let host = Host::open(cx, &setup)?;
-    Ok((host.registry(), host.unusable().to_vec()))
 }
 
 fn check(cx: &Cx, file: &Path, registry: &Registry) -> Found {
@@ -156,7 +176,7 @@ fn check(cx: &Cx, file: &Path, registry: &Registry) -> Found {
 }
 
 /// Whether a file says that it is a script for the scripted model.
-fn is_script(text: &str) -> bool {
+pub(crate) fn is_script(text: &str) -> bool {
     text.lines()
         .filter_map(|line| line.strip_prefix("schema:"))
         .any(|schema| {

@@ -66,7 +66,7 @@ impl Database {
         make_folder(&locks, "the folder of the locks").map_err(failed)?;
         // Two processes must not both turn a new file into a database: the change to WAL gives up at once when it
         // meets another.
-        let _alone = lease::wait_for(&locks.join("open.lock")).map_err(failed)?;
+        let _alone = lease::wait_for(&locks.join(lease::OPENING)).map_err(failed)?;
         let writer = open_writer(&path, &options).map_err(|fault| fault.told(&path, None))?;
         Ok(Self {
             path,

@@ -67,6 +67,27 @@ impl Drop for Lease {
     }
 }
 
+/// Who holds the locks of this folder that are held.
+///
+/// To find out, a lock that is free is shared for an instant; whoever wants to take it just then is refused.
+pub(super) fn holders(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let held = paths.into_iter().filter_map(|path| {
+        let mut file = File::open(&path).ok()?;
+        let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        let of_thread = path.file_name().is_some_and(|name| name != OPENING);
+        (is_held && of_thread).then(|| holder(&mut file))
+    });
+    held.collect()
+}
+
+/// The lock that everyone takes while opening the database.
+pub(super) const OPENING: &str = "open.lock";
+
 /// Waits for a lock that everyone takes while opening the database.
 pub(super) fn wait_for(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()

@@ -2,6 +2,7 @@
 
 mod database;
 mod fault;
+mod health;
 mod lease;
 mod read;
 mod track;
@@ -9,6 +10,7 @@ mod write;
 
 use async_trait::async_trait;
 use database::Database;
+pub use health::Health;
 use lease::Lease;
 use rusqlite::{OptionalExtension, params};
 use std::path::Path;

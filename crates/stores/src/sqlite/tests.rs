@@ -161,3 +161,37 @@ fn nothing_needs_a_runtime() {
     assert!(now!(store.thread(&key)).is_some());
     assert!(now!(store.delete(&key)));
 }
+
+#[test]
+fn health_tells_who_writes_and_what_is_wrong() {
+    let (folder, store) = new();
+    let sound = wait(store.health()).unwrap();
+    assert!(sound.schema > 0);
+    assert!(sound.problems.is_empty() && sound.holders.is_empty());
+    let writer = wait(store.open(&ThreadKey::local("t"))).unwrap();
+    let held = wait(store.health()).unwrap();
+    assert_eq!(held.holders, ["another run of this process"]);
+    drop(writer);
+    assert!(wait(store.health()).unwrap().holders.is_empty());
+    drop(store);
+
+    // A page of an index that is overwritten: what SQLite finds is told, and is no panic.
+    let path = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|end| end == "db"))
+        .unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    assert!(bytes.len() > 8192, "{}", bytes.len());
+    let last = bytes.len() - 4096;
+    bytes[last..].fill(0xa5);
+    std::fs::write(&path, bytes).unwrap();
+    let found = SqliteCheckpointer::open(&path, SqliteOptions::default())
+        .and_then(|store| wait(store.health()));
+    assert!(
+        found
+            .as_ref()
+            .map_or(true, |health| !health.problems.is_empty()),
+        "{found:?}"
+    );
+}

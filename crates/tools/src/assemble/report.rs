@@ -33,7 +33,9 @@ impl Step {
         Self::Lists,
     ];
 
-    fn title(self) -> &'static str {
+    /// Names the step as the report does.
+    #[must_use]
+    pub fn title(self) -> &'static str {
         match self {
             Self::Config => "1. configured tools, by group",
             Self::Resolve => "2. implementations",

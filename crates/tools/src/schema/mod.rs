@@ -1,6 +1,7 @@
 //! The JSON Schema of a tool's arguments, and the check against it.
 
 mod check;
+mod list;
 mod problem;
 
 #[cfg(test)]
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+pub use list::Argument;
 pub(crate) use problem::describe;
 pub use problem::{ArgumentErrors, ArgumentProblem};
 
@@ -77,6 +79,12 @@ impl ArgSchema {
     #[must_use]
     pub fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// Lists the arguments for people, in the order in which the model is told them.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<Argument> {
+        list::list(&self.text)
     }
 
     /// Checks the arguments of a call of `tool` and makes them plain.

@@ -1,17 +1,16 @@
-//! `tine tools`
+//! `tine tools` without more: the report of assembly.
 
-use super::Cx;
-use super::failure::Failure;
-use super::host;
-use super::setup::ConfigArgs;
-use super::status::Status;
+use crate::cli::Cx;
+use crate::cli::failure::Failure;
+use crate::cli::host;
+use crate::cli::place;
+use crate::cli::setup::ConfigArgs;
+use crate::cli::status::Status;
 use clap::Args;
 use tine::tools::assemble::Scene;
 
-/// Says which tools agents have, and why
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct ToolsArgs {
+pub(super) struct ListArgs {
     #[command(flatten)]
     config: ConfigArgs,
     /// Takes only the configured tools of these groups
@@ -19,21 +18,16 @@ pub(crate) struct ToolsArgs {
     groups: Option<Vec<String>>,
     /// Prints the report as JSON
     #[arg(long)]
-    pub(crate) json: bool,
+    pub(super) json: bool,
 }
 
-const EXAMPLES: &str = "\
-EXAMPLES
-  tine tools
-  tine tools --groups web,file:read
-  tine tools --config other.yaml --json";
-
-pub(crate) fn tools(cx: &mut Cx, args: &ToolsArgs) -> Result<Status, Failure> {
+pub(super) fn list(cx: &mut Cx, args: &ListArgs) -> Result<Status, Failure> {
     let scene = Scene {
         groups: args.groups.clone(),
         ..Scene::default()
     };
-    let report = host::report(cx, &args.config.config, &args.config.set, &scene)?;
+    let config = place::config(&cx.env, args.config.config.as_deref(), None);
+    let report = host::report(cx, &config, &args.config.set, &scene)?;
     if args.json {
         let json = serde_json::to_string(&report)
             .map_err(|error| Failure::usage(format!("the report can not be printed: {error}")))?;
