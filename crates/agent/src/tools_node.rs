@@ -190,9 +190,9 @@ fn refuse(call: &InvalidToolCall) -> Option<(ToolCall, ToolReply)> {
     let why = call
         .error
         .as_deref()
-        .unwrap_or("they are not a JSON object");
+        .unwrap_or("its arguments are not a JSON object");
     let text = format!(
-        "The call of `{name}` was not made, because its arguments can not be read: {why}. \
+        "The call of `{name}` was not made: {why}. \
          Send the call again with the arguments as one complete JSON object."
     );
     let call = ToolCall {

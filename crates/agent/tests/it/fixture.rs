@@ -28,6 +28,8 @@ use tine_tools::{
 pub(crate) enum Say {
     Text(&'static str),
     Calls(Vec<(&'static str, String)>),
+    /// The same in a reply that reached its most tokens.
+    CutOff(Vec<(&'static str, String)>),
 }
 
 pub(crate) fn call(name: &'static str, args: &Json) -> (&'static str, String) {
@@ -60,7 +62,7 @@ impl Model for Parrot {
         };
         let mut deltas = match &self.lines[at] {
             Say::Text(text) => vec![Delta::Text((*text).to_owned())],
-            Say::Calls(calls) => calls
+            Say::Calls(calls) | Say::CutOff(calls) => calls
                 .iter()
                 .zip(0..)
                 .map(|((name, arguments), index)| {
@@ -69,11 +71,15 @@ impl Model for Parrot {
                         id: Some(format!("c{at}.{index}").into()),
                         name: Some((*name).into()),
                         arguments: arguments.clone(),
+                        ..ToolCallDelta::default()
                     })
                 })
                 .collect(),
         };
-        deltas.push(Delta::Finish(FinishReason::Stop));
+        deltas.push(Delta::Finish(match &self.lines[at] {
+            Say::CutOff(_) => FinishReason::Length,
+            Say::Text(_) | Say::Calls(_) => FinishReason::Stop,
+        }));
         let mut reply = Accumulator::new();
         for delta in deltas {
             sink.push(&delta);
