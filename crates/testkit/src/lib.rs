@@ -6,6 +6,9 @@
 //!
 //! This crate owns: reading cases, the mini-language, observation, comparison, the report. It never looks inside the
 //! engine: a store passes if the same cases pass over it, see [`run_case`].
+//!
+//! Beside it are [`provider`], a model provider on this machine that answers as a test tells it, and [`traffic`], which
+//! reads what providers really sent.
 
 pub mod case;
 mod compare;
@@ -15,8 +18,10 @@ mod graph;
 mod lang;
 mod neutral;
 mod probe;
+pub mod provider;
 mod suite;
 mod support;
+pub mod traffic;
 
 pub use compare::Difference;
 pub use drive::{Verdict, run_case};
