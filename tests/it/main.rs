@@ -12,6 +12,7 @@ mod inspect;
 mod json;
 mod main_job;
 mod not_implemented;
+mod provider;
 mod readme;
 mod stopping;
 mod transcript;

@@ -116,6 +116,7 @@ impl ModelError {
 
 fn wait(retry_after: Option<Duration>) -> String {
     retry_after
+        .filter(|wait| !wait.is_zero())
         .map(|wait| format!(" (asks to wait {})", shown(wait)))
         .unwrap_or_default()
 }

@@ -4,6 +4,7 @@ use super::Cx;
 use super::failure::Failure;
 use super::setup::Setup;
 use serde_json::Map;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tine::agent::Agent;
@@ -20,8 +21,7 @@ use tine::tools::paths::Home;
 pub(crate) struct Host {
     agent: Agent,
     home: Arc<Home>,
-    /// Models that the configuration has and that can not be used, with the reason.
-    unusable: Vec<String>,
+    unusable: Reasons,
 }
 
 impl Host {
@@ -50,12 +50,10 @@ impl Host {
 
     /// The names that a graph file may use.
     pub(crate) fn registry(&self) -> Registry {
-        self.agent.registry(true)
-    }
-
-    /// Models that the configuration has and that can not be used, with the reason.
-    pub(crate) fn unusable(&self) -> &[String] {
-        &self.unusable
+        Registry {
+            unusable: self.unusable.clone(),
+            ..self.agent.registry(true)
+        }
     }
 
     /// The folders of all threads.
@@ -76,16 +74,13 @@ impl Host {
         }
         graph.ok_or_else(|| {
             let failure = Failure::usage(format!("{shown} can not be run"));
-            let failure = match diagnostics.iter().find(|found| found.level == Level::Error) {
+            match diagnostics.iter().find(|found| found.level == Level::Error) {
                 Some(first) => failure.hint(format!(
                     "`tine explain {}` says more about the first error",
                     first.check.code
                 )),
                 None => failure,
-            };
-            self.unusable
-                .iter()
-                .fold(failure, |failure, reason| failure.hint(reason.as_str()))
+            }
         })
     }
 
@@ -157,19 +152,29 @@ pub(crate) fn report(
 
 type Named = (String, Arc<dyn Model>);
 
-/// Makes the models of a configuration. One that can not be used yet is no error as long as no graph asks for it.
-fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure> {
+/// Models that the configuration has and that can not be used, with the reason.
+type Reasons = BTreeMap<String, String>;
+
+/// Makes the models of a configuration. One that can not be used, or has no key, is no error as long as no graph asks
+/// for it.
+fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Reasons), Failure> {
     let mut made: Vec<Named> = Vec::new();
-    let mut unusable = Vec::new();
+    let mut unusable = Reasons::new();
+    let mut first = None;
     for entry in config.models() {
+        if made.iter().any(|(name, _)| *name == entry.name) || unusable.contains_key(&entry.name) {
+            let model = entry.name.clone();
+            return Err(ModelsError::Duplicate { model }.into());
+        }
+        first.get_or_insert_with(|| entry.name.clone());
         let settings = entry.settings.with(&cx.env);
         let given = match settings.all() {
             Ok(given) => given,
             Err(error @ ConfigError::Variable { .. }) => {
                 // A key would not help a provider that is not there.
                 let planned = planned(&entry.name, &entry.use_path);
-                unusable
-                    .push(planned.unwrap_or_else(|| format!("model `{}`: {error}", entry.name)));
+                let reason = planned.unwrap_or_else(|| format!("model `{}`: {error}", entry.name));
+                unusable.insert(entry.name.clone(), reason);
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -189,22 +194,29 @@ fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure
             let path = path.display().to_string();
             entry.settings.insert("script".to_owned(), path.into());
         }
-        if made.iter().any(|(name, _)| *name == entry.name) {
-            return Err(ModelsError::Duplicate { model: entry.name }.into());
-        }
         let name = entry.name.clone();
         match Models::from_entries([entry], Folder(PathBuf::new()))?.get(&name) {
             Ok(model) => made.push((name, model)),
-            Err(error @ ModelsError::Planned { .. }) => unusable.push(error.to_string()),
+            Err(
+                error @ (ModelsError::Planned { .. }
+                | ModelsError::Unsupported { .. }
+                | ModelsError::NoKey { .. }),
+            ) => {
+                unusable.insert(name, error.to_string());
+            }
             Err(error) => return Err(error.into()),
         }
     }
-    // Graphs say `default` for whichever comes first.
-    if let Some((_, first)) = made.first()
-        && !made.iter().any(|(name, _)| name == "default")
-    {
-        let first = first.clone();
-        made.push(("default".to_owned(), first));
+    // Graphs say `default` for whichever comes first, even if that can not be used: another one is not what was meant.
+    let has_default = made.iter().any(|(name, _)| name == "default");
+    if let Some(first) = first.filter(|_| !has_default && !unusable.contains_key("default")) {
+        if let Some((_, model)) = made.iter().find(|(name, _)| *name == first) {
+            let model = model.clone();
+            made.push(("default".to_owned(), model));
+        } else if let Some(reason) = unusable.get(&first) {
+            let reason = reason.clone();
+            unusable.insert("default".to_owned(), reason);
+        }
     }
     Ok((made, unusable))
 }

@@ -57,7 +57,7 @@ struct Found {
 }
 
 pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failure> {
-    let (registry, unusable) = registry(cx, args)?;
+    let registry = registry(cx, args)?;
     let mut all = Found::default();
     let mut lines = Vec::new();
     for file in &args.files {
@@ -83,9 +83,6 @@ pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failu
         }
         if all.unknown {
             let label = cx.stdout.paint(Tone::Hint, "hint:");
-            for reason in &unusable {
-                cx.stdout.line(&format!("{label} {reason}"));
-            }
             cx.stdout.line(&format!(
                 "{label} `tine tools` says which tools the configuration gives, and why\n"
             ));
@@ -101,9 +98,8 @@ pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failu
     })
 }
 
-/// The names that files may use: those of the configuration, or none that are known; and why some of its models are
-/// not among them.
-fn registry(cx: &Cx, args: &ValidateArgs) -> Result<(Registry, Vec<String>), Failure> {
+/// The names that files may use: those of the configuration, or none that are known.
+fn registry(cx: &Cx, args: &ValidateArgs) -> Result<Registry, Failure> {
     let config = &args.config.config;
     if config == Path::new(CONFIG) && !config.exists() && args.config.set.is_empty() {
         let nothing_known = Registry {
@@ -111,11 +107,11 @@ fn registry(cx: &Cx, args: &ValidateArgs) -> Result<(Registry, Vec<String>), Fai
             offline: true,
             ..Registry::default()
         };
-        return Ok((nothing_known, Vec::new()));
+        return Ok(nothing_known);
     }
     let setup = Setup::new(cx, Path::new(""), &args.config, &[]);
     let host = Host::open(cx, &setup)?;
-    Ok((host.registry(), host.unusable().to_vec()))
+    Ok(host.registry())
 }
 
 fn check(cx: &Cx, file: &Path, registry: &Registry) -> Found {

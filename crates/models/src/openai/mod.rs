@@ -131,12 +131,10 @@ fn told(mut error: ModelError, again: Again, retries: u64) -> ModelError {
         // An error of this kind tells the wait itself.
         let asks = match error {
             ModelError::RateLimited { .. } => String::new(),
-            _ => format!("asks to wait {}, ", shown(wait)),
+            _ => format!("asks to wait {}; ", shown(wait)),
         };
         let most = shown(retry::MOST_ASKED);
-        more.push_str(&format!(
-            " ({asks}more than the {most} that are waited at most)"
-        ));
+        more.push_str(&format!(" ({asks}pauses longer than {most} are not made)"));
     }
     match &mut error {
         ModelError::Transport { message, .. }

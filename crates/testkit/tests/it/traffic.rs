@@ -26,7 +26,9 @@ async fn a_file_that_is_no_traffic_is_named() {
     let file = folder.path().join("broken.yaml");
     for text in ["when: {method: POST}\n", "[1\n", "text"] {
         std::fs::write(&file, text).unwrap();
-        let error = traffic::replay_all(folder.path(), |_| {}).await.unwrap_err();
+        let error = traffic::replay_all(folder.path(), |_| {})
+            .await
+            .unwrap_err();
         assert!(error.contains("broken.yaml: "), "{error}");
     }
     let nowhere = folder.path().join("nowhere");
@@ -54,7 +56,14 @@ async fn what_providers_really_sent_is_read() {
     });
     let counts = counts.await.unwrap();
     assert_eq!(failed, Vec::<String>::new());
-    for provider in ["openai", "openrouter", "deepseek", "mistral", "groq", "llamacpp"] {
+    for provider in [
+        "openai",
+        "openrouter",
+        "deepseek",
+        "mistral",
+        "groq",
+        "llamacpp",
+    ] {
         let count = counts.get(provider).copied().unwrap_or_default();
         assert!(count.passed > 10, "{provider}: {count}");
     }
