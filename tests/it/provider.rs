@@ -1,4 +1,5 @@
 //! The command with a model over HTTP: a provider on this machine, scripted.
+#![expect(clippy::needless_pass_by_value, reason = "`json!` reads better so")]
 
 use crate::command::{Desk, shipped};
 use serde_json::{Value, json};

@@ -208,7 +208,7 @@ pub async fn replay(file: &str, provider: &str, number: usize, exchange: &Exchan
         }
     }
     match first {
-        Ok(reply) => line.tell(reply),
+        Ok(reply) => line.tell(&reply),
         Err(error) => {
             line.error = Some(json!({"class": error.class(), "message": error.to_string()}));
         }
@@ -222,7 +222,7 @@ pub async fn replay(file: &str, provider: &str, number: usize, exchange: &Exchan
 }
 
 impl Line {
-    fn tell(&mut self, reply: ModelReply) {
+    fn tell(&mut self, reply: &ModelReply) {
         self.text = Some(reply.content.text());
         self.reasoning = reply.reasoning.as_deref().map(str::to_owned);
         self.tool_calls = reply.calls.iter().map(call).collect();

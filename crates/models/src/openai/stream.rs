@@ -77,10 +77,10 @@ fn timeout(settings: &Settings, limit: std::time::Duration) -> ModelError {
     }
 }
 
-fn invalid(settings: &Settings, message: String) -> ModelError {
+fn invalid(settings: &Settings, message: &str) -> ModelError {
     ModelError::InvalidOutput {
         model: settings.alias.clone(),
-        message: settings.clean(&message),
+        message: settings.clean(message),
     }
 }
 
@@ -138,7 +138,7 @@ impl<'a> Source<'a> {
         }
         if self.read > MOST_REPLY {
             let message = format!("it is longer than {} MiB", MOST_REPLY >> 20);
-            return Err(invalid(self.settings, message));
+            return Err(invalid(self.settings, &message));
         }
         Ok(Some(bytes))
     }
@@ -191,7 +191,7 @@ impl<'a> Source<'a> {
             }
             if self.piece > MOST_PIECE {
                 let message = format!("a piece of it is longer than {} MiB", MOST_PIECE >> 20);
-                return Err(invalid(self.settings, message));
+                return Err(invalid(self.settings, &message));
             }
         }
         Ok(())
@@ -246,7 +246,7 @@ impl Reply<'_> {
             Unread::Failed(error) => failure::in_reply(self.settings, &error),
             Unread::Wrong(message) => {
                 let shown = start(piece.to_string().as_bytes());
-                invalid(self.settings, format!("{message}: {shown}"))
+                invalid(self.settings, &format!("{message}: {shown}"))
             }
         })?;
         for delta in &deltas {
@@ -265,7 +265,7 @@ impl Reply<'_> {
                     self.settings,
                     &format!("it ends in the middle after {} bytes: {shown}", bytes.len()),
                 ),
-                false => invalid(self.settings, format!("it is not JSON ({error}): {shown}")),
+                false => invalid(self.settings, &format!("it is not JSON ({error}): {shown}")),
             }
         })?;
         self.piece(&value)?;
@@ -275,7 +275,7 @@ impl Reply<'_> {
             .is_some_and(|choices| !choices.is_empty());
         if !has_choice {
             let message = format!("it has no `choices`: {}", start(bytes));
-            return Err(invalid(self.settings, message));
+            return Err(invalid(self.settings, &message));
         }
         if !self.reader.finished {
             // It came whole, so it is whole.
@@ -332,7 +332,7 @@ impl Reply<'_> {
                 Err(error) => {
                     let shown = start(data.as_bytes());
                     let message = format!("a piece of it is not JSON ({error}): {shown}");
-                    return Err(invalid(settings, message));
+                    return Err(invalid(settings, &message));
                 }
             };
             if event.event.as_deref() == Some("error") && piece.get("error").is_none() {
@@ -341,7 +341,7 @@ impl Reply<'_> {
             self.piece(&piece)?;
         }
         let head = head.lock().map(|head| start(&head)).unwrap_or_default();
-        self.ended(done, seen, head, &beginning)
+        self.ended(done, seen, &head, &beginning)
     }
 
     /// Judges the end of a stream.
@@ -349,22 +349,25 @@ impl Reply<'_> {
         &mut self,
         done: bool,
         seen: usize,
-        head: String,
+        head: &str,
         beginning: &str,
     ) -> Result<(), ModelError> {
         let settings = self.settings;
         if seen == 0 {
             return Err(match head.is_empty() {
                 true => broke_off(settings, "it is empty"),
-                false => invalid(settings, format!("it is neither JSON nor a stream: {head}")),
+                false => invalid(
+                    settings,
+                    &format!("it is neither JSON nor a stream: {head}"),
+                ),
             });
         }
         if !self.reader.known && !done {
             let message = format!("no piece of it is one of a chat completion: {beginning}");
-            return Err(invalid(settings, message));
+            return Err(invalid(settings, &message));
         }
         if !self.reader.known {
-            return Err(invalid(settings, "it ends without a piece".to_owned()));
+            return Err(invalid(settings, "it ends without a piece"));
         }
         if !self.reader.finished {
             if !done {
@@ -385,7 +388,7 @@ fn unreadable(settings: &Settings, error: sse_stream::Error) -> ModelError {
             Ok(error) => *error,
             Err(error) => broke_off(settings, &error.to_string()),
         },
-        error => invalid(settings, format!("a piece of it is not UTF-8: {error}")),
+        error => invalid(settings, &format!("a piece of it is not UTF-8: {error}")),
     }
 }
 

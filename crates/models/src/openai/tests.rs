@@ -1,4 +1,5 @@
 //! What is sent.
+#![expect(clippy::needless_pass_by_value, reason = "`json!` reads better so")]
 
 use super::profile::{self, profile};
 use super::request::body;

@@ -1,4 +1,5 @@
 //! A model over HTTP, against a provider on this machine.
+#![expect(clippy::needless_pass_by_value, reason = "`json!` reads better so")]
 
 use crate::world::TestWorld;
 use serde_json::{Value, json};

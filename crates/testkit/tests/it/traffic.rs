@@ -11,7 +11,8 @@ fn fixtures() -> PathBuf {
 #[tokio::test]
 async fn each_exchange_has_a_line_and_each_provider_its_counts() {
     let mut shown = String::new();
-    let counts = traffic::replay_all(&fixtures(), |line| {
+    let folder = fixtures();
+    let counts = traffic::replay_all(&folder, |line| {
         let _ = writeln!(shown, "{}", serde_json::to_string(line).unwrap());
     });
     for (provider, count) in counts.await.unwrap() {
