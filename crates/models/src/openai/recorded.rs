@@ -51,7 +51,7 @@ impl Recorded {
         sink: &mut dyn DeltaSink,
     ) -> Result<ModelReply, ModelError> {
         let profile = profile::plain();
-        let settings = serde_json::json!({"model": "recorded", "api_key": "none"});
+        let settings = serde_json::json!({"model": "recorded", "base_url": "http://localhost"});
         let entry = ModelEntry {
             name: "recorded".to_owned(),
             use_path: profile.use_path.to_owned(),

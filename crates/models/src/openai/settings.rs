@@ -222,9 +222,10 @@ impl Settings {
         })
     }
 
-    /// A text without what must not be shown.
+    /// A text without what must not be shown. Local endpoints have keys such as `none` and `EMPTY`, which are no secret
+    /// and stand in many a sentence.
     pub(crate) fn clean(&self, text: &str) -> String {
-        let secrets = self.secrets.iter().filter(|secret| secret.len() >= 4);
+        let secrets = self.secrets.iter().filter(|secret| secret.len() >= 8);
         secrets.fold(text.to_owned(), |text, secret| {
             text.replace(secret.as_str(), "***")
         })
@@ -286,9 +287,7 @@ fn headers(
         let name = HeaderName::try_from(name).map_err(|_| wrong())?;
         let mut header = HeaderValue::try_from(&value).map_err(|_| wrong())?;
         header.set_sensitive(true);
-        if value.len() >= 8 {
-            secrets.push(value);
-        }
+        secrets.push(value);
         headers.insert(name, header);
     }
     if let Some((key, organization)) = given.text_of(&["organization", "openai_organization"])? {
