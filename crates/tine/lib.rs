@@ -9,7 +9,7 @@
 //! - [`engine`] runs graphs: channels, reducers, commands, steps, interrupts, checkpoints, events;
 //! - [`graphfile`] reads graph files: from text to a checked graph, or to everything that is wrong with it;
 //! - [`stores`] keeps threads in SQLite;
-//! - [`models`] has chat models behind one trait, and the scripted one;
+//! - [`models`] has chat models behind one trait: over HTTP, and the scripted one;
 //! - [`tools`] assembles toolboxes from a configuration, and has the tools that ship;
 //! - [`agent`] makes graph nodes of models and tools.
 //!

@@ -371,7 +371,7 @@ fn a_model_that_can_not_be_used_yet_is_told_before_its_key() {
     let mut desk = Desk::new();
     let config = desk.file(
         "config.yaml",
-        "models: [{name: default, use: \"langchain_openai:ChatOpenAI\", model: gpt, api_key: $NO_SUCH_KEY}]\n",
+        "models: [{name: default, use: \"langchain_anthropic:ChatAnthropic\", model: claude, api_key: $NO_SUCH_KEY}]\n",
     );
     let graph = desk.file(
         "say.yaml",

@@ -137,6 +137,11 @@ impl Desk {
         self
     }
 
+    /// Has what was written down say something else for what is never the same.
+    pub(crate) fn rename(&mut self, text: &str, name: &str) {
+        self.record = self.record.replace(text, name);
+    }
+
     /// Compares what was written down with a snapshot.
     pub(crate) fn assert(self, name: &str) {
         let folder = std::fs::canonicalize(self.path()).unwrap();

@@ -20,6 +20,7 @@ mod not_implemented;
 mod notes;
 mod observe;
 mod project;
+mod provider;
 mod questions;
 mod readme;
 mod shell;

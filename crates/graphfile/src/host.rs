@@ -18,6 +18,8 @@ pub struct Registry {
     pub tools: BTreeMap<String, ToolManifest>,
     /// Aliases of models.
     pub models: BTreeSet<String>,
+    /// Aliases of models that the host knows and can not use, with the reason.
+    pub unusable: BTreeMap<String, String>,
     /// Functions for `call` nodes.
     pub functions: BTreeMap<String, FunctionManifest>,
     /// Reducers for `reduce: { custom: name }`.

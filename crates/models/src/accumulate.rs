@@ -3,6 +3,7 @@
 use crate::delta::{Delta, ToolCallDelta};
 use crate::reply::{FinishReason, ModelReply, ReplyCall, Usage};
 use crate::request::ModelRequest;
+use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tine_engine::Value;
@@ -20,6 +21,7 @@ pub struct Accumulator {
     calls: BTreeMap<u32, Vec<OpenCall>>,
     usage: Option<Usage>,
     model: Option<Arc<str>>,
+    extra: Map<String, Json>,
     finish: Option<FinishReason>,
 }
 
@@ -30,7 +32,14 @@ struct OpenCall {
     /// A second name under the same index: nobody can know which one is meant.
     other_name: Option<Arc<str>>,
     arguments: String,
+    extra: Map<String, Json>,
 }
+
+/// The most characters of arguments that an error repeats.
+const MOST_ECHOED: usize = 500;
+
+/// Where a reply keeps what providers attach to its calls, by the id of the call.
+pub const CALL_EXTRAS: &str = "tool_call_extras";
 
 impl Accumulator {
     /// An empty reply.
@@ -57,58 +66,118 @@ impl Accumulator {
             }
             Delta::Usage(usage) => self.usage = Some(*usage),
             Delta::Model(model) => self.model = Some(model.clone()),
-            Delta::Finish(reason) => self.finish = Some(*reason),
+            Delta::Extra { key, value } => self.attach(key, value),
+            Delta::Finish(reason) => self.finish = Some(reason.clone()),
+        }
+    }
+
+    fn attach(&mut self, key: &str, value: &Json) {
+        match (self.extra.get_mut(key), value) {
+            (Some(Json::Array(items)), Json::Array(more)) => {
+                for item in more {
+                    let joined = items.last_mut().is_some_and(|last| goes_on(last, item));
+                    if !joined {
+                        items.push(item.clone());
+                    }
+                }
+            }
+            _ => {
+                self.extra.insert(key.to_owned(), value.clone());
+            }
         }
     }
 
     /// Ends the reply. Without a [`Delta::Finish`] it counts as broken off.
     ///
-    /// A call is valid if its arguments are a JSON object; no text at all and `null` count as `{}`, but not in a reply
-    /// that was cut off, where the arguments may have been about to come. (An object that is there is whole: no proper
-    /// beginning of an object is an object.) `model` names the model unless the provider did, and `request` gives ids
+    /// A call is valid if its arguments are a JSON object; no text at all and `null` count as `{}`. In a reply that was
+    /// cut off no call is valid, even one whose arguments can be read: some gateways close an object that broke off, and
+    /// the calls may be part of what the model had still to say. `model` names the model unless the provider did, and `request` gives ids
     /// to calls that came without one or with that of another call.
     #[must_use]
     pub fn finish(self, model: &str, request: &ModelRequest) -> ModelReply {
         let finish = self.finish.unwrap_or(FinishReason::Incomplete);
         let mut taken = BTreeSet::new();
-        let calls = self.calls.into_values().flatten();
-        let calls = (0..).zip(calls).map(|(nth, call)| {
+        let mut attached = Map::new();
+        let mut calls = Vec::new();
+        for (nth, mut call) in (0..).zip(self.calls.into_values().flatten()) {
             let id = call
                 .id
                 .clone()
                 .filter(|id| !taken.contains(id))
                 .unwrap_or_else(|| request.call_id(nth));
             taken.insert(id.clone());
-            call.close(id, finish)
-        });
+            if !call.extra.is_empty() {
+                attached.insert(id.to_string(), std::mem::take(&mut call.extra).into());
+            }
+            calls.push(call.close(id, &finish));
+        }
+        let mut extra = self.extra;
+        if !attached.is_empty() {
+            extra.insert(CALL_EXTRAS.to_owned(), attached.into());
+        }
         ModelReply {
             content: self.text.into(),
             reasoning: (!self.reasoning.is_empty()).then(|| self.reasoning.into()),
-            calls: calls.collect(),
+            calls,
             usage: self.usage,
             finish,
             model: self.model.unwrap_or_else(|| model.into()),
+            extra,
         }
     }
+}
+
+/// Appends an item to the one before it, if it is more of the same: of the type and the place, with more of its text.
+fn goes_on(last: &mut Json, item: &Json) -> bool {
+    const TEXTS: [&str; 3] = ["text", "summary", "data"];
+    let (Json::Object(last), Json::Object(item)) = (last, item) else {
+        return false;
+    };
+    let same = |key: &str| last.get(key) == item.get(key);
+    let text = |key: &&&str| item.get(**key).is_some_and(Json::is_string);
+    let is_more = item.contains_key("index") && same("index") && same("type");
+    if !is_more || TEXTS.iter().find(text).is_none() {
+        return false;
+    }
+    for (key, value) in item {
+        match (last.get_mut(key), value) {
+            (Some(Json::String(said)), Json::String(more)) if TEXTS.contains(&&**key) => {
+                said.push_str(more);
+            }
+            (Some(Json::Null) | None, value) => {
+                last.insert(key.clone(), value.clone());
+            }
+            _ => {}
+        }
+    }
+    true
 }
 
 impl OpenCall {
     /// Whether a piece under the same index begins another call.
     ///
     /// It does if it has a name and an id of its own, and the arguments so far can be all there are. An id that only
-    /// changes within an object means nothing.
+    /// changes within an object means nothing. Where calls have no ids, one with a name that comes after a whole object
+    /// is another call if its name is another or it begins another object.
     fn is_followed_by(&self, delta: &ToolCallDelta) -> bool {
-        let named = delta.name.as_ref().is_some_and(|name| !name.is_empty());
-        let other_id = match (&self.id, &delta.id) {
-            (Some(first), Some(id)) => !id.is_empty() && first != id,
-            _ => false,
+        let Some(name) = delta.name.as_ref().filter(|name| !name.is_empty()) else {
+            return false;
         };
-        let begins = delta.arguments.is_empty() || delta.arguments.trim_start().starts_with('{');
-        let is_whole = || {
-            matches!(self.arguments.trim(), "" | "null")
-                || matches!(parse(&self.arguments), Ok(Value::Map(_)))
-        };
-        named && other_id && begins && is_whole()
+        let opens = delta.arguments.trim_start().starts_with('{');
+        if !opens && !delta.arguments.is_empty() {
+            return false;
+        }
+        let is_object = || matches!(parse(&self.arguments), Ok(Value::Map(_)));
+        match delta.id.as_ref().filter(|id| !id.is_empty()) {
+            Some(id) => {
+                let other_id = self.id.as_ref().is_some_and(|first| first != id);
+                other_id && (matches!(self.arguments.trim(), "" | "null") || is_object())
+            }
+            None => {
+                let other_name = self.name.as_ref().is_some_and(|first| first != name);
+                (opens || other_name) && is_object()
+            }
+        }
     }
 
     fn push(&mut self, delta: &ToolCallDelta) {
@@ -125,9 +194,12 @@ impl OpenCall {
             }
         }
         self.arguments.push_str(&delta.arguments);
+        for (key, value) in &delta.extra {
+            self.extra.insert(key.clone(), value.clone());
+        }
     }
 
-    fn close(self, id: Arc<str>, finish: FinishReason) -> ReplyCall {
+    fn close(self, id: Arc<str>, finish: &FinishReason) -> ReplyCall {
         let read = self.read(finish);
         match read {
             Ok((name, args)) => ReplyCall::Valid(ToolCall { name, args, id }),
@@ -140,7 +212,13 @@ impl OpenCall {
         }
     }
 
-    fn read(&self, finish: FinishReason) -> Result<(Arc<str>, Value), String> {
+    fn read(&self, finish: &FinishReason) -> Result<(Arc<str>, Value), String> {
+        if finish.is_cut_off() {
+            return Err(format!(
+                "the reply was cut off ({}), so none of its calls counts",
+                finish.name()
+            ));
+        }
         let Some(name) = &self.name else {
             return Err("the call names no tool".to_owned());
         };
@@ -149,21 +227,49 @@ impl OpenCall {
         }
         let text = self.arguments.trim();
         // Some models write `null` where a call takes nothing.
-        if matches!(text, "" | "null") && !finish.is_cut_off() {
+        if matches!(text, "" | "null") {
             return Ok((name.clone(), Value::map()));
         }
         match parse(text) {
             Ok(args @ Value::Map(_)) => Ok((name.clone(), args)),
             Ok(other) => Err(format!(
-                "the arguments are {}, and must be a JSON object",
-                other.kind()
+                "the arguments are {}, and must be a JSON object: {}",
+                other.kind(),
+                echo(text)
             )),
-            Err(_) if finish.is_cut_off() => Err(format!(
-                "the reply was cut off ({}) before the arguments were whole",
-                finish.name()
-            )),
-            Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
+            Err(error) => Err(match extra_data(text) {
+                Some(offset) => format!(
+                    "the arguments are not valid JSON: extra data at character {offset} of {}",
+                    echo(text)
+                ),
+                None => format!(
+                    "the arguments are not valid JSON: {error} of {}",
+                    echo(text)
+                ),
+            }),
         }
+    }
+}
+
+/// Where something else begins behind a whole value, counted in characters from 0.
+fn extra_data(text: &str) -> Option<usize> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+    values.next()?.ok()?;
+    let end = values.byte_offset();
+    let rest = text.get(end..)?;
+    let gap = rest.len() - rest.trim_start().len();
+    Some(text.get(..end + gap)?.chars().count())
+}
+
+/// The text, or its beginning if it is long.
+fn echo(text: &str) -> String {
+    match text.char_indices().nth(MOST_ECHOED) {
+        None => text.to_owned(),
+        Some((end, _)) => format!(
+            "{}… ({} characters in all)",
+            text.get(..end).unwrap_or_default(),
+            text.chars().count()
+        ),
     }
 }
 

@@ -22,6 +22,14 @@ pub enum Delta {
     Usage(Usage),
     /// The name of the model that answers, as the provider says it.
     Model(Arc<str>),
+    /// Something of the provider's own that later requests or people may need, kept as it came. Lists append, and all
+    /// else is replaced.
+    Extra {
+        /// What it is: `reasoning_details`, `annotations`, ...
+        key: Arc<str>,
+        /// The value.
+        value: serde_json::Value,
+    },
     /// The reply is whole; why it ends here.
     Finish(FinishReason),
 }
@@ -37,6 +45,9 @@ pub struct ToolCallDelta {
     pub name: Option<Arc<str>>,
     /// More of the JSON text of the arguments.
     pub arguments: String,
+    /// What else the provider attached to the call, kept as it came: signatures that it wants back.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Hears the pieces of a reply as they come.

@@ -9,12 +9,28 @@ use tine_engine::{ErrorClass, NodeError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The provider could not be reached, or broke off.
+    /// The provider could not be reached.
     #[error("model `{model}` could not be reached: {message}")]
     Transport {
         /// The model.
         model: Arc<str>,
         /// What went wrong.
+        message: String,
+    },
+    /// The provider was reached, and failed at the request or is overloaded.
+    #[error("model `{model}` failed at the request: {message}")]
+    Unavailable {
+        /// The model.
+        model: Arc<str>,
+        /// What the provider said.
+        message: String,
+    },
+    /// The reply ended before it was whole.
+    #[error("the reply of model `{model}` broke off: {message}")]
+    BrokeOff {
+        /// The model.
+        model: Arc<str>,
+        /// How far it came, and what went wrong.
         message: String,
     },
     /// The provider wants fewer requests.
@@ -28,7 +44,7 @@ pub enum ModelError {
         message: String,
     },
     /// The reply, or its next piece, took too long.
-    #[error("model `{model}` did not answer within {} ms", limit.as_millis())]
+    #[error("model `{model}` did not answer within {}", shown(*limit))]
     Timeout {
         /// The model.
         model: Arc<str>,
@@ -51,8 +67,8 @@ pub enum ModelError {
         /// What the provider said.
         message: String,
     },
-    /// The provider can not read the request, so asking again will not help.
-    #[error("model `{model}` does not understand the request: {message}")]
+    /// The provider can not do anything with the request, so asking again will not help.
+    #[error("model `{model}` can not take the request: {message}")]
     InvalidRequest {
         /// The model.
         model: Arc<str>,
@@ -74,7 +90,9 @@ impl ModelError {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Transport { .. } => ErrorClass::Transport,
+            Self::Transport { .. } | Self::Unavailable { .. } | Self::BrokeOff { .. } => {
+                ErrorClass::Transport
+            }
             Self::RateLimited { .. } => ErrorClass::RateLimited,
             Self::Timeout { .. } => ErrorClass::Timeout,
             Self::InvalidOutput { .. } => ErrorClass::InvalidOutput,
@@ -98,8 +116,17 @@ impl ModelError {
 
 fn wait(retry_after: Option<Duration>) -> String {
     retry_after
-        .map(|wait| format!(" (asks to wait {} ms)", wait.as_millis()))
+        .filter(|wait| !wait.is_zero())
+        .map(|wait| format!(" (asks to wait {})", shown(wait)))
         .unwrap_or_default()
+}
+
+/// A duration as people write it: whole seconds as such, everything else in milliseconds.
+pub(crate) fn shown(duration: Duration) -> String {
+    match duration.subsec_millis() {
+        0 if duration.as_secs() > 0 => format!("{} s", duration.as_secs()),
+        _ => format!("{} ms", duration.as_millis()),
+    }
 }
 
 #[cfg(test)]
@@ -117,7 +144,7 @@ mod tests {
         assert_eq!(error.class(), ErrorClass::RateLimited);
         assert_eq!(
             error.to_string(),
-            "model `m` takes no more requests for now (asks to wait 2000 ms): 429"
+            "model `m` takes no more requests for now (asks to wait 2 s): 429"
         );
     }
 }

@@ -1,11 +1,18 @@
 //! Models by name: the `models:` section of a configuration.
 
+mod error;
+pub(crate) mod settings;
+
+pub use error::ModelsError;
+
 use crate::model::Model;
-use crate::script::{Script, ScriptError};
+use crate::openai::{self, OpenAi};
+use crate::script::Script;
 use crate::scripted::ScriptedModel;
 use crate::suggestion::suggestion;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
+use settings::{Settings, list};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,47 +21,40 @@ use std::time::Duration;
 /// The implementation that replies from a script.
 pub const SCRIPTED: &str = "tine.models.scripted:ScriptedModel";
 
-/// The implementations that DeerFlow's configurations name. They are known, so that such a file can be read, and
-/// can not be used yet.
-const PLANNED: [&str; 14] = [
+/// The implementation that speaks OpenAI's chat completions, which most endpoints do.
+pub const OPENAI: &str = "langchain_openai:ChatOpenAI";
+
+/// The implementations that DeerFlow's configurations name and that can not be used yet. They are known, so that such a
+/// file can be read.
+const PLANNED: [&str; 6] = [
     "langchain_anthropic:ChatAnthropic",
-    "langchain_deepseek:ChatDeepSeek",
     "langchain_google_genai:ChatGoogleGenerativeAI",
     "langchain_ollama:ChatOllama",
-    "langchain_openai:ChatOpenAI",
     "deerflow.models.claude_provider:ClaudeChatModel",
     "deerflow.models.mindie_provider:MindIEChatModel",
     "deerflow.models.openai_codex_provider:CodexChatModel",
-    "deerflow.models.patched_deepseek:PatchedChatDeepSeek",
-    "deerflow.models.patched_mimo:PatchedChatMiMo",
-    "deerflow.models.patched_minimax:PatchedChatMiniMax",
-    "deerflow.models.patched_openai:PatchedChatOpenAI",
-    "deerflow.models.patched_stepfun:PatchedChatStepFun",
-    "deerflow.models.vllm_provider:VllmChatModel",
-];
-
-/// The settings that every model may have, whatever its implementation.
-const GENERAL: [&str; 9] = [
-    "model",
-    "display_name",
-    "description",
-    "context_window",
-    "supports_thinking",
-    "supports_reasoning_effort",
-    "supports_vision",
-    "pricing",
-    "stream_chunk_timeout",
 ];
 
 /// One entry of `models:`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ModelEntry {
     /// The name that graphs and agents use.
     pub name: String,
-    /// The implementation: `tine.models.scripted:ScriptedModel`.
+    /// The implementation: `langchain_openai:ChatOpenAI`, `tine.models.scripted:ScriptedModel`.
     pub use_path: String,
     /// All other keys.
     pub settings: Map<String, Value>,
+}
+
+impl fmt::Debug for ModelEntry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Settings may hold keys, and are not shown.
+        out.debug_struct("ModelEntry")
+            .field("name", &self.name)
+            .field("use_path", &self.use_path)
+            .field("settings", &self.settings.keys().collect::<Vec<_>>())
+            .finish()
+    }
 }
 
 /// Gives the text of a file that a setting names.
@@ -115,7 +115,7 @@ impl Models {
             sources: Arc::new(sources),
         };
         for entry in entries {
-            let known = || PLANNED.iter().copied().chain([SCRIPTED]);
+            let known = || PLANNED.into_iter().chain(openai::names()).chain([SCRIPTED]);
             if !known().any(|known| known == entry.use_path) {
                 return Err(ModelsError::UnknownUse {
                     suggestion: suggestion(&entry.use_path, known()),
@@ -168,6 +168,9 @@ impl Models {
     }
 
     fn make(&self, entry: &ModelEntry) -> Result<Arc<dyn Model>, ModelsError> {
+        if let Some(profile) = openai::profile(&entry.use_path) {
+            return Ok(Arc::new(OpenAi::new(entry, profile)?));
+        }
         if entry.use_path != SCRIPTED {
             return Err(ModelsError::Planned {
                 model: entry.name.clone(),
@@ -208,171 +211,6 @@ impl fmt::Debug for Models {
         // Settings may hold keys, and are not shown.
         out.debug_list().entries(self.names()).finish()
     }
-}
-
-struct Settings<'a>(&'a ModelEntry);
-
-impl Settings<'_> {
-    fn only(&self, own: &[&str]) -> Result<(), ModelsError> {
-        let known = || GENERAL.iter().chain(own).copied();
-        match self
-            .0
-            .settings
-            .keys()
-            .find(|key| !known().any(|known| known == **key))
-        {
-            None => Ok(()),
-            Some(key) => Err(ModelsError::UnknownSetting {
-                model: self.0.name.clone(),
-                suggestion: suggestion(key, known()),
-                own: list(own.iter().copied()),
-                key: key.clone(),
-            }),
-        }
-    }
-
-    fn text(&self, key: &'static str) -> Result<Option<&str>, ModelsError> {
-        match self.0.settings.get(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(self.wrong(key, "a text")),
-        }
-    }
-
-    fn millis(&self, key: &'static str) -> Result<u64, ModelsError> {
-        match self.0.settings.get(key) {
-            None | Some(Value::Null) => Ok(0),
-            Some(value) => value
-                .as_u64()
-                .ok_or_else(|| self.wrong(key, "a number of milliseconds, 0 or more")),
-        }
-    }
-
-    fn wrong(&self, key: &'static str, expected: &'static str) -> ModelsError {
-        ModelsError::WrongSetting {
-            model: self.0.name.clone(),
-            key,
-            expected,
-        }
-    }
-}
-
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn or_what_works(suggestion: &str) -> String {
-    if suggestion.is_empty() {
-        format!("; what works is `use: {SCRIPTED}`")
-    } else {
-        suggestion.to_owned()
-    }
-}
-
-/// Why there is no such model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelsError {
-    /// No model at all.
-    #[error(
-        "there is no model `{model}`: no model is configured; give config.yaml a `models:` section"
-    )]
-    NoModels {
-        /// The name that was asked for.
-        model: String,
-    },
-    /// A name that no entry has.
-    #[error("there is no model `{model}` (configured: {known}){suggestion}")]
-    Unknown {
-        /// The name that was asked for.
-        model: String,
-        /// The nearest name, if one is near.
-        suggestion: String,
-        /// The names that there are.
-        known: String,
-    },
-    /// Two entries of one name.
-    #[error("two models are called `{model}`; a name must be given once")]
-    Duplicate {
-        /// The name.
-        model: String,
-    },
-    /// An implementation that nobody knows.
-    #[error(
-        "model `{model}`: `use: {use_path}` is not known{}",
-        or_what_works(suggestion)
-    )]
-    UnknownUse {
-        /// The model.
-        model: String,
-        /// The implementation.
-        use_path: String,
-        /// The nearest one, if one is near.
-        suggestion: String,
-    },
-    /// An implementation that can not be used yet.
-    #[error(
-        "model `{model}`: `use: {use_path}` is known, but can not be used yet; what works is `use: {SCRIPTED}`"
-    )]
-    Planned {
-        /// The model.
-        model: String,
-        /// The implementation.
-        use_path: String,
-    },
-    /// A setting that the implementation does not have.
-    #[error("model `{model}` has no setting `{key}`; its own are {own}{suggestion}")]
-    UnknownSetting {
-        /// The model.
-        model: String,
-        /// The setting.
-        key: String,
-        /// The settings of its implementation.
-        own: String,
-        /// The nearest one, if one is near.
-        suggestion: String,
-    },
-    /// A setting of another type.
-    #[error("model `{model}`: `{key}` must be {expected}")]
-    WrongSetting {
-        /// The model.
-        model: String,
-        /// The setting.
-        key: &'static str,
-        /// What it must be.
-        expected: &'static str,
-    },
-    /// A setting that is needed.
-    #[error("model `{model}` needs the setting `{key}`, such as `{example}`")]
-    Missing {
-        /// The model.
-        model: String,
-        /// The setting.
-        key: &'static str,
-        /// How it may look.
-        example: &'static str,
-    },
-    /// A file that a setting names and that can not be read.
-    #[error("model `{model}`: {path} can not be read: {message}")]
-    Unreadable {
-        /// The model.
-        model: String,
-        /// The file.
-        path: String,
-        /// Why.
-        message: String,
-    },
-    /// A script that is wrong.
-    #[error("model `{model}`: {error}")]
-    Script {
-        /// The model.
-        model: String,
-        /// What is wrong with it.
-        error: Box<ScriptError>,
-    },
 }
 
 #[cfg(test)]

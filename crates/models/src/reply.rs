@@ -20,6 +20,8 @@ pub struct ModelReply {
     pub finish: FinishReason,
     /// The model that answered.
     pub model: Arc<str>,
+    /// What the provider added of its own, as it came: `reasoning_details`, `annotations`, ...
+    pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
 /// A call of a tool in a reply.
@@ -52,7 +54,7 @@ impl Usage {
 }
 
 /// Why a reply ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FinishReason {
@@ -66,24 +68,27 @@ pub enum FinishReason {
     ContentFilter,
     /// The stream broke off without saying why.
     Incomplete,
+    /// A reason that only this provider has, in its words.
+    Other(Arc<str>),
 }
 
 impl FinishReason {
     /// Whether the reply may miss its end.
     #[must_use]
-    pub fn is_cut_off(self) -> bool {
+    pub fn is_cut_off(&self) -> bool {
         matches!(self, Self::Length | Self::ContentFilter | Self::Incomplete)
     }
 
     /// The name, as metadata shows it.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Self::Stop => "stop",
             Self::ToolCalls => "tool_calls",
             Self::Length => "length",
             Self::ContentFilter => "content_filter",
             Self::Incomplete => "incomplete",
+            Self::Other(reason) => reason,
         }
     }
 }
@@ -91,7 +96,7 @@ impl FinishReason {
 impl ModelReply {
     /// Turns the reply into the message that the conversation keeps.
     ///
-    /// Reasoning goes to `additional_kwargs.reasoning_content`; finish reason and model to `response_metadata`, with
+    /// Reasoning goes to `additional_kwargs.reasoning_content`, what the provider added beside it; finish reason and model to `response_metadata`, with
     /// `usage_estimated: true` there if nobody counted the tokens.
     #[must_use]
     pub fn into_message(self) -> Message {
@@ -103,9 +108,15 @@ impl ModelReply {
                 ReplyCall::Invalid(call) => message.invalid_tool_calls.push(call),
             }
         }
-        message.additional_kwargs = self
+        let reasoning = self
             .reasoning
-            .map(|text| Value::from_pairs([("reasoning_content", Value::Text(text))]));
+            .map(|text| ("reasoning_content".into(), Value::Text(text)));
+        let extra = self.extra.into_iter();
+        let attached: Map = extra
+            .map(|(key, value)| (key.into(), Value::from_json(value)))
+            .chain(reasoning)
+            .collect();
+        message.additional_kwargs = (!attached.is_empty()).then(|| attached.into());
         let mut metadata = Map::from([
             ("finish_reason".into(), self.finish.name().into()),
             ("model_name".into(), Value::Text(self.model)),
@@ -158,6 +169,7 @@ mod tests {
             }),
             finish: FinishReason::Length,
             model: "m1".into(),
+            extra: json!({"annotations": [1]}).as_object().cloned().unwrap(),
         };
         assert_eq!(
             reply.into_message().to_value().unwrap().to_json(),
@@ -166,7 +178,7 @@ mod tests {
                 "content": "好",
                 "tool_calls": [{"name": "ls", "args": {}, "id": "c2"}],
                 "invalid_tool_calls": [{"name": "ls", "args": "{", "id": "c1", "error": "cut off"}],
-                "additional_kwargs": {"reasoning_content": "hm"},
+                "additional_kwargs": {"annotations": [1], "reasoning_content": "hm"},
                 "usage_metadata": {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9},
                 "response_metadata": {"finish_reason": "length", "model_name": "m1", "usage_estimated": true},
             })

@@ -7,7 +7,8 @@
 //! This crate owns: reading cases, the mini-language, observation, comparison, the report. It never looks inside the
 //! engine: a store passes if the same cases pass over it, see [`run_case`].
 //!
-//! Beside that stand the rules of the requests that providers take, see [`openai_rules`].
+//! Beside that stand the rules of the requests that providers take, see [`openai_rules`]; [`provider`], a model provider
+//! on this machine that answers as a test tells it; and [`traffic`], which reads what providers really sent.
 
 pub mod case;
 mod compare;
@@ -18,8 +19,10 @@ mod lang;
 mod neutral;
 pub mod openai_rules;
 mod probe;
+pub mod provider;
 mod suite;
 mod support;
+pub mod traffic;
 
 pub use compare::Difference;
 pub use drive::{Verdict, run_case};

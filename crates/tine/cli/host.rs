@@ -6,6 +6,7 @@ use super::prices::Prices;
 use super::setup::{Notes, Setup};
 use super::shipped;
 use serde_json::Map;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tine::agent::Agent;
@@ -24,8 +25,7 @@ pub(crate) struct Host {
     agent: Agent,
     home: Arc<Home>,
     config: PathBuf,
-    /// Models that the configuration has and that can not be used, with the reason.
-    unusable: Vec<String>,
+    unusable: Reasons,
     /// What is to be known of the configuration before anything runs.
     warning: Option<String>,
     uploads: Uploads,
@@ -65,6 +65,14 @@ impl Host {
         self.uploads
     }
 
+    /// The names that a graph file may use.
+    fn registry(&self) -> Registry {
+        Registry {
+            unusable: self.unusable.clone(),
+            ..self.agent.registry(true)
+        }
+    }
+
     /// The folders of all threads.
     pub(crate) fn home(&self) -> &Home {
         &self.home
@@ -83,13 +91,8 @@ impl Host {
         shipped::restore(cx, [&path.to_owned(), &self.config])?;
         let (text, shown) = read(cx, path)?;
         let sources = Beside::new(path);
-        let (graph, diagnostics) = tine::graphfile::load(
-            &shown,
-            &text,
-            &sources,
-            &self.agent,
-            &self.agent.registry(true),
-        );
+        let (graph, diagnostics) =
+            tine::graphfile::load(&shown, &text, &sources, &self.agent, &self.registry());
         let problems = render(cx, &diagnostics);
         if !problems.is_empty() {
             cx.stderr.write(&problems);
@@ -97,16 +100,13 @@ impl Host {
         }
         graph.ok_or_else(|| {
             let failure = Failure::usage(format!("{shown} can not be run"));
-            let failure = match diagnostics.iter().find(|found| found.level == Level::Error) {
+            match diagnostics.iter().find(|found| found.level == Level::Error) {
                 Some(first) => failure.hint(format!(
                     "`tine explain {}` says more about the first error",
                     first.check.code
                 )),
                 None => failure,
-            };
-            self.unusable
-                .iter()
-                .fold(failure, |failure, reason| failure.hint(reason.as_str()))
+            }
         })
     }
 
@@ -118,17 +118,14 @@ impl Host {
             &shown,
             &notes.definition,
             &self.agent,
-            &self.agent.registry(true),
+            &self.registry(),
         );
         graph.ok_or_else(|| {
             let problems = render(cx, &diagnostics);
             cx.stderr.write(&problems);
             cx.stderr.write("\n");
             let failure = Failure::usage(format!("{shown} can not be run"));
-            let reasons = self.unusable.iter();
-            reasons
-                .fold(failure, |failure, reason| failure.hint(reason.as_str()))
-                .hint("it needs the tools and models that the configuration had; `--config FILE` names another one")
+            failure.hint("it needs the tools and models that the configuration had; `--config FILE` names another one")
         })
     }
 
@@ -143,19 +140,22 @@ impl Host {
     }
 }
 
-/// The names that a graph file may use, and why some models of the configuration are not among them. Makes nothing.
-pub(crate) fn names(cx: &Cx, config: &Config) -> Result<(Registry, Vec<String>), Failure> {
+/// The names that a graph file may use. Makes nothing.
+pub(crate) fn names(cx: &Cx, config: &Config) -> Result<Registry, Failure> {
     let (toolbox, models, unusable) = assembled(cx, config)?;
     let nowhere = |_: &ThreadKey| {
         let message = "graphs are checked without the folders of a thread";
         Err(NodeError::new(ErrorClass::Internal, message))
     };
     let agent = Agent::new(toolbox, nowhere).with_models(models);
-    Ok((agent.registry(true), unusable))
+    Ok(Registry {
+        unusable,
+        ..agent.registry(true)
+    })
 }
 
 /// The tools and models of a configuration.
-fn assembled(cx: &Cx, config: &Config) -> Result<(Toolbox, Vec<Named>, Vec<String>), Failure> {
+fn assembled(cx: &Cx, config: &Config) -> Result<(Toolbox, Vec<Named>, Reasons), Failure> {
     let (toolbox, _) = assemble(config, &extensions(cx), &Scene::default())?;
     let (models, unusable) = models(cx, config)?;
     Ok((toolbox, models, unusable))
@@ -244,19 +244,29 @@ pub(crate) fn report(
 
 pub(crate) type Named = (String, Arc<dyn Model>);
 
-/// Makes the models of a configuration. One that can not be used yet is no error as long as no graph asks for it.
-pub(crate) fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String>), Failure> {
+/// Models that the configuration has and that can not be used, with the reason.
+type Reasons = BTreeMap<String, String>;
+
+/// Makes the models of a configuration. One that can not be used, or has no key, is no error as long as no graph asks
+/// for it.
+pub(crate) fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Reasons), Failure> {
     let mut made: Vec<Named> = Vec::new();
-    let mut unusable = Vec::new();
+    let mut unusable = Reasons::new();
+    let mut first = None;
     for entry in config.models() {
+        if made.iter().any(|(name, _)| *name == entry.name) || unusable.contains_key(&entry.name) {
+            let model = entry.name.clone();
+            return Err(ModelsError::Duplicate { model }.into());
+        }
+        first.get_or_insert_with(|| entry.name.clone());
         let settings = entry.settings.with(&cx.env);
         let given = match settings.all() {
             Ok(given) => given,
             Err(error @ ConfigError::Variable { .. }) => {
                 // A key would not help a provider that is not there.
                 let planned = planned(&entry.name, &entry.use_path);
-                unusable
-                    .push(planned.unwrap_or_else(|| format!("model `{}`: {error}", entry.name)));
+                let reason = planned.unwrap_or_else(|| format!("model `{}`: {error}", entry.name));
+                unusable.insert(entry.name.clone(), reason);
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -276,22 +286,29 @@ pub(crate) fn models(cx: &Cx, config: &Config) -> Result<(Vec<Named>, Vec<String
             let path = path.display().to_string();
             entry.settings.insert("script".to_owned(), path.into());
         }
-        if made.iter().any(|(name, _)| *name == entry.name) {
-            return Err(ModelsError::Duplicate { model: entry.name }.into());
-        }
         let name = entry.name.clone();
         match Models::from_entries([entry], script)?.get(&name) {
             Ok(model) => made.push((name, model)),
-            Err(error @ ModelsError::Planned { .. }) => unusable.push(error.to_string()),
+            Err(
+                error @ (ModelsError::Planned { .. }
+                | ModelsError::Unsupported { .. }
+                | ModelsError::NoKey { .. }),
+            ) => {
+                unusable.insert(name, error.to_string());
+            }
             Err(error) => return Err(error.into()),
         }
     }
-    // Graphs say `default` for whichever comes first.
-    if let Some((_, first)) = made.first()
-        && !made.iter().any(|(name, _)| name == "default")
-    {
-        let first = first.clone();
-        made.push(("default".to_owned(), first));
+    // Graphs say `default` for whichever comes first, even if that can not be used: another one is not what was meant.
+    let has_default = made.iter().any(|(name, _)| name == "default");
+    if let Some(first) = first.filter(|_| !has_default && !unusable.contains_key("default")) {
+        if let Some((_, model)) = made.iter().find(|(name, _)| *name == first) {
+            let model = model.clone();
+            made.push(("default".to_owned(), model));
+        } else if let Some(reason) = unusable.get(&first) {
+            let reason = reason.clone();
+            unusable.insert("default".to_owned(), reason);
+        }
     }
     Ok((made, unusable))
 }

@@ -45,12 +45,6 @@ Exit status: 0 nothing is wrong, 1 there are errors, 2 a file could not be read.
 /// The check for names that only the host knows.
 const UNKNOWN_NAME: &str = "G104";
 
-/// The names that files may use, and why some models of the configuration are not among them.
-struct Known {
-    registry: Registry,
-    unusable: Vec<String>,
-}
-
 /// What was found in one file.
 #[derive(Default)]
 struct Found {
@@ -68,37 +62,26 @@ struct Found {
 pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failure> {
     let mut all = Found::default();
     let mut lines = Vec::new();
-    let mut unusable: Vec<String> = Vec::new();
-    let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
+    let mut known: BTreeMap<PathBuf, Registry> = BTreeMap::new();
     for file in &args.files {
         let setup = Setup::new(cx, file, &args.config, &[]);
         let names = match known.entry(setup.config.clone()) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let (registry, unusable) = {
-                    let path = cx.env.shown(&setup.config);
-                    let config = host::configure(Path::new(&path), &setup.set, Path::new(""))?;
-                    host::names(cx, &config)?
-                };
-                entry.insert(Known { registry, unusable })
+                let path = cx.env.shown(&setup.config);
+                let config = host::configure(Path::new(&path), &setup.set, Path::new(""))?;
+                entry.insert(host::names(cx, &config)?)
             }
         };
         // The configuration that the file is meant for may not be here.
-        names.registry.offline = args.config.config.is_none()
+        names.offline = args.config.config.is_none()
             && shipped::is_ours(&setup.config)
             && !shipped::is_ours(&setup.graph);
         let path = match shipped::is_ours(&setup.graph) {
             true => &setup.graph,
             false => file,
         };
-        let found = check(cx, path, &names.registry);
-        if found.unknown {
-            for reason in &names.unusable {
-                if !unusable.contains(reason) {
-                    unusable.push(reason.clone());
-                }
-            }
-        }
+        let found = check(cx, path, names);
         if !found.text.is_empty() {
             if !all.text.is_empty() {
                 all.text.push('\n');
@@ -120,9 +103,6 @@ pub(crate) fn validate(cx: &mut Cx, args: &ValidateArgs) -> Result<Status, Failu
         }
         if all.unknown {
             let label = cx.stdout.paint(Tone::Hint, "hint:");
-            for reason in &unusable {
-                cx.stdout.line(&format!("{label} {reason}"));
-            }
             cx.stdout.line(&format!(
                 "{label} `tine tools` says which tools the configuration gives, and why\n"
             ));

@@ -101,7 +101,7 @@ async fn no_call_of_a_reply_that_was_cut_off_runs() {
         for count in [1, 2, 5] {
             let why = format!("the reply was cut off ({})", finish.name());
             let calls = (0..count).map(|n| invalid("effect", &format!("c{n}"), half, &why));
-            let told = check(calls.collect(), finish).await;
+            let told = check(calls.collect(), finish.clone()).await;
             let again = "Send the call again with the arguments as one complete JSON object.";
             assert_eq!(told.matches("Tool Error: ").count(), count);
             assert_eq!(told.matches(again).count(), count);

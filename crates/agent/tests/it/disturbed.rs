@@ -82,6 +82,7 @@ impl Wild {
             calls: Vec::new(),
             usage: None,
             finish: FinishReason::Stop,
+            extra: Default::default(),
             model: "wild".into(),
         };
         if self.tame.load(Ordering::Relaxed) {

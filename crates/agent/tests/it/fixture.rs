@@ -30,6 +30,8 @@ pub(crate) enum Say {
     Calls(Vec<(&'static str, String)>),
     /// These calls as they are, and why the reply ends.
     Reply(Vec<ReplyCall>, FinishReason),
+    /// The same in a reply that reached its most tokens.
+    CutOff(Vec<(&'static str, String)>),
 }
 
 pub(crate) fn call(name: &'static str, args: &Json) -> (&'static str, String) {
@@ -67,12 +69,13 @@ impl Model for Parrot {
                     reasoning: None,
                     calls: calls.clone(),
                     usage: None,
-                    finish: *finish,
+                    finish: finish.clone(),
+                    extra: Default::default(),
                     model: self.name().into(),
                 });
             }
             Say::Text(text) => vec![Delta::Text((*text).to_owned())],
-            Say::Calls(calls) => calls
+            Say::Calls(calls) | Say::CutOff(calls) => calls
                 .iter()
                 .zip(0..)
                 .map(|((name, arguments), index)| {
@@ -81,11 +84,15 @@ impl Model for Parrot {
                         id: Some(format!("c{at}.{index}").into()),
                         name: Some((*name).into()),
                         arguments: arguments.clone(),
+                        ..ToolCallDelta::default()
                     })
                 })
                 .collect(),
         };
-        deltas.push(Delta::Finish(FinishReason::Stop));
+        deltas.push(Delta::Finish(match &self.lines[at] {
+            Say::CutOff(_) => FinishReason::Length,
+            Say::Text(_) | Say::Calls(_) | Say::Reply(..) => FinishReason::Stop,
+        }));
         let mut reply = Accumulator::new();
         for delta in deltas {
             sink.push(&delta);

@@ -7,6 +7,7 @@ fn call(index: u32, id: &str, name: &str, arguments: &str) -> Delta {
         id: Some(id.into()),
         name: Some(name.into()),
         arguments: arguments.to_owned(),
+        ..ToolCallDelta::default()
     })
 }
 
@@ -116,7 +117,7 @@ fn no_arguments_are_an_empty_object() {
     check(&[call(0, "a", "ls", "null"), STOP], &["a ls {}"]);
     check(
         &[call(0, "a", "ls", "null"), LENGTH],
-        &[r#"a ls invalid "null": the arguments are null, and must be a JSON object"#],
+        &[r#"a ls invalid "null": the reply was cut off (length), so none of its calls counts"#],
     );
 }
 
@@ -137,7 +138,7 @@ fn line_breaks_and_tabs_in_strings_are_taken_as_they_are() {
     check(
         &[call(0, "a", "write", "{\"text\": \"one\ntwo\""), STOP],
         &[
-            "a write invalid \"{\\\"text\\\": \\\"one\\ntwo\\\"\": the arguments are not valid JSON: control character (\\u0000-\\u001F) found while parsing a string at line 2 column 0",
+            "a write invalid \"{\\\"text\\\": \\\"one\\ntwo\\\"\": the arguments are not valid JSON: control character (\\u0000-\\u001F) found while parsing a string at line 2 column 0 of {\"text\": \"one\ntwo\"",
         ],
     );
 }
@@ -146,12 +147,12 @@ fn line_breaks_and_tabs_in_strings_are_taken_as_they_are() {
 fn what_is_no_object_is_invalid_and_keeps_its_text() {
     check(
         &[call(0, "a", "ls", "[1]"), STOP],
-        &[r#"a ls invalid "[1]": the arguments are a list, and must be a JSON object"#],
+        &[r#"a ls invalid "[1]": the arguments are a list, and must be a JSON object: [1]"#],
     );
     check(
         &[call(0, "a", "ls", "path=/x"), STOP],
         &[
-            r#"a ls invalid "path=/x": the arguments are not valid JSON: expected value at line 1 column 1"#,
+            r#"a ls invalid "path=/x": the arguments are not valid JSON: expected value at line 1 column 1 of path=/x"#,
         ],
     );
 }
@@ -169,33 +170,135 @@ fn a_call_without_a_name_or_with_two_is_invalid() {
 }
 
 #[test]
-fn a_reply_that_was_cut_off_closes_no_open_call() {
+fn a_reply_that_was_cut_off_has_no_call_that_counts() {
     let calls = [
-        call(0, "a", "ls", "{}"),
+        call(0, "a", "ls", r#"{"path":"a.txt","content":"half"}"#),
         call(1, "b", "ls", r#"{"path": "/mn"#),
         call(2, "c", "ls", ""),
+        call(3, "d", "", "{}"),
     ];
-    let expected = |why: &str| {
-        vec![
-            "a ls {}".to_owned(),
-            format!(
-                r#"b ls invalid "{{\"path\": \"/mn": the reply was cut off ({why}) before the arguments were whole"#
-            ),
-            format!(
-                r#"c ls invalid "": the reply was cut off ({why}) before the arguments were whole"#
-            ),
-        ]
-    };
     let check_cut = |last: Option<Delta>, why: &str| {
         let deltas: Vec<Delta> = calls.iter().cloned().chain(last).collect();
-        let expected = expected(why);
+        let why = format!("the reply was cut off ({why}), so none of its calls counts");
         check(
             &deltas,
-            &expected.iter().map(String::as_str).collect::<Vec<_>>(),
+            &[
+                &format!(r#"a ls invalid "{{\"path\":\"a.txt\",\"content\":\"half\"}}": {why}"#),
+                &format!(r#"b ls invalid "{{\"path\": \"/mn": {why}"#),
+                &format!(r#"c ls invalid "": {why}"#),
+                &format!(r#"d - invalid "{{}}": {why}"#),
+            ],
         );
     };
     check_cut(Some(LENGTH), "length");
+    check_cut(
+        Some(Delta::Finish(FinishReason::ContentFilter)),
+        "content_filter",
+    );
     check_cut(None, "incomplete");
+    // A reason of the provider's own says nothing about what is missing.
+    let other = Delta::Finish(FinishReason::Other("eos_token".into()));
+    check(&[call(0, "a", "ls", "{}"), other], &["a ls {}"]);
+}
+
+#[test]
+fn what_stands_behind_the_object_is_named_with_its_place() {
+    let extra = |at: usize, text: &str| {
+        format!(
+            "a ls invalid {text:?}: the arguments are not valid JSON: extra data at character {at} of {text}"
+        )
+    };
+    for (at, text) in [
+        (7, r#"{"a":1}{"a":1}"#),
+        (9, r#"{"天":1}  {"#),
+        (2, "{}]"),
+        (5, "null x"),
+    ] {
+        check(&[call(0, "a", "ls", text), STOP], &[&extra(at, text)]);
+    }
+    // The same in two pieces of one call.
+    let twice = || call(0, "a", "ls", r#"{"a":1}"#);
+    check(&[twice(), twice(), STOP], &[&extra(7, r#"{"a":1}{"a":1}"#)]);
+    let long = format!(r#"{{"a":1}}{}"#, "天".repeat(2000));
+    let ReplyCall::Invalid(shown) = &fold(&[call(0, "a", "ls", &long), STOP]).calls[0] else {
+        panic!("a call with extra data");
+    };
+    let error = shown.error.as_deref().unwrap();
+    assert!(error.ends_with("天… (2007 characters in all)"), "{error}");
+    assert!(error.chars().count() < 600, "{error}");
+    assert_eq!(shown.args.as_deref(), Some(&*long), "the call keeps it all");
+}
+
+#[test]
+fn calls_without_ids_are_told_apart_by_what_is_whole() {
+    check(
+        &[
+            call(0, "", "f", "{}"),
+            call(0, "", "g", r#"{"a":"#),
+            call(0, "", "", "1}"),
+            call(0, "", "g", r#"{"a":2}"#),
+            STOP,
+        ],
+        &[
+            &format!("{} f {{}}", ModelRequest::default().call_id(0)),
+            &format!(r#"{} g {{"a":1}}"#, ModelRequest::default().call_id(1)),
+            &format!(r#"{} g {{"a":2}}"#, ModelRequest::default().call_id(2)),
+        ],
+    );
+    // The name comes late, or only the id does.
+    check(
+        &[
+            call(0, "x", "", r#"{"a""#),
+            call(0, "", "f", ""),
+            call(0, "", "", ":1}"),
+            STOP,
+        ],
+        &[r#"x f {"a":1}"#],
+    );
+}
+
+#[test]
+fn what_the_provider_adds_is_kept_and_pieces_of_it_are_joined() {
+    let extra = |key: &str, value: serde_json::Value| Delta::Extra {
+        key: key.into(),
+        value,
+    };
+    use serde_json::json;
+    let thought =
+        |index: u32, text: &str| json!([{"type": "reasoning.text", "index": index, "text": text}]);
+    let signed = json!([{"type": "reasoning.text", "index": 0, "text": "", "signature": "s"}]);
+    let reply = fold(&[
+        extra("reasoning_details", thought(0, "a")),
+        extra("reasoning_details", thought(0, "b")),
+        extra("reasoning_details", signed),
+        extra("reasoning_details", thought(1, "c")),
+        extra("annotations", json!([{"url": "x"}])),
+        extra("annotations", json!([{"url": "x"}])),
+        extra("cost", json!(1)),
+        extra("cost", json!(2)),
+        Delta::ToolCall(ToolCallDelta {
+            id: Some("c1".into()),
+            name: Some("ls".into()),
+            extra: json!({"extra_content": {"google": {"thought_signature": "t"}}})
+                .as_object()
+                .cloned()
+                .unwrap(),
+            ..ToolCallDelta::default()
+        }),
+        STOP,
+    ]);
+    assert_eq!(
+        serde_json::Value::from(reply.extra),
+        json!({
+            "reasoning_details": [
+                {"type": "reasoning.text", "index": 0, "text": "ab", "signature": "s"},
+                {"type": "reasoning.text", "index": 1, "text": "c"},
+            ],
+            "annotations": [{"url": "x"}, {"url": "x"}],
+            "cost": 2,
+            "tool_call_extras": {"c1": {"extra_content": {"google": {"thought_signature": "t"}}}},
+        })
+    );
 }
 
 #[test]
@@ -294,6 +397,7 @@ fn rechunked(deltas: &[Delta], cuts: &[bool]) -> Vec<Delta> {
                         id: delta.id.clone().filter(|_| repeat),
                         name: delta.name.clone().filter(|_| repeat),
                         arguments,
+                        ..ToolCallDelta::default()
                     }));
                 }
             }

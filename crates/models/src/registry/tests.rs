@@ -39,8 +39,13 @@ fn a_model_is_found_by_its_name() {
             ),
             entry(
                 "gpt",
-                "langchain_openai:ChatOpenAI",
+                OPENAI,
                 json!({"model": "gpt-9", "api_key": "k", "temperature": 0}),
+            ),
+            entry(
+                "claude",
+                "langchain_anthropic:ChatAnthropic",
+                json!({"model": "c"}),
             ),
         ]
     };
@@ -50,9 +55,10 @@ fn a_model_is_found_by_its_name() {
         "model shown",
         "the first is the default"
     );
-    insta::assert_snapshot!(get(entries(), "gpt"), @"model `gpt`: `use: langchain_openai:ChatOpenAI` is known, but can not be used yet; what works is `use: tine.models.scripted:ScriptedModel`");
-    insta::assert_snapshot!(get(entries(), "gbt"), @"there is no model `gbt` (configured: `a`, `gpt`); did you mean `gpt`?");
-    insta::assert_snapshot!(get(entries(), "something"), @"there is no model `something` (configured: `a`, `gpt`)");
+    assert_eq!(get(entries(), "gpt"), "model gpt-9");
+    insta::assert_snapshot!(get(entries(), "claude"), @"model `claude`: `use: langchain_anthropic:ChatAnthropic` is known, but can not be used yet; what works is `use: langchain_openai:ChatOpenAI`, which most endpoints speak, or `use: tine.models.scripted:ScriptedModel`");
+    insta::assert_snapshot!(get(entries(), "gbt"), @"there is no model `gbt` (configured: `a`, `gpt`, `claude`); did you mean `gpt`?");
+    insta::assert_snapshot!(get(entries(), "something"), @"there is no model `something` (configured: `a`, `gpt`, `claude`)");
     insta::assert_snapshot!(get(Vec::new(), "default"), @"there is no model `default`: no model is configured; give config.yaml a `models:` section");
 }
 
@@ -92,7 +98,7 @@ fn a_wrong_entry_says_what_is_wrong() {
     model `m` has no setting `delay`; its own are `script`, `delay_ms`
     model `m`: `use: tine.models.scripted:ScriptedMode` is not known; did you mean `tine.models.scripted:ScriptedModel`?
     model `m`: `use: langchain_openai:ChatOpenIA` is not known; did you mean `langchain_openai:ChatOpenAI`?
-    model `m`: `use: nothing:Known` is not known; what works is `use: tine.models.scripted:ScriptedModel`
+    model `m`: `use: nothing:Known` is not known; what works is `use: langchain_openai:ChatOpenAI` or `use: tine.models.scripted:ScriptedModel`
     two models are called `m`; a name must be given once
     ");
 }
@@ -115,4 +121,83 @@ fn settings_are_never_shown() {
     )];
     let models = Models::from_entries(entries, read).unwrap();
     assert_eq!(format!("{models:?}"), r#"["gpt"]"#);
+    let entry = entry("gpt", OPENAI, json!({"model": "m", "api_key": "s3cret"}));
+    assert_eq!(
+        format!("{entry:?}"),
+        r#"ModelEntry { name: "gpt", use_path: "langchain_openai:ChatOpenAI", settings: ["model", "api_key"] }"#
+    );
+    let model = Models::from_entries([entry], read)
+        .unwrap()
+        .get("gpt")
+        .unwrap();
+    assert_eq!(
+        format!("{model:?}"),
+        r#"OpenAi { alias: "gpt", model: "m", endpoint: "https://api.openai.com/v1", .. }"#
+    );
+}
+
+/// What an entry of `ChatOpenAI` comes to.
+fn openai(settings: Value) -> String {
+    get(vec![entry("m", OPENAI, settings)], "m")
+}
+
+#[test]
+fn the_settings_of_an_endpoint_are_those_of_deerflow() {
+    // Entries of its example configuration, with all that they say.
+    for settings in [
+        json!({"display_name": "GPT-4", "model": "gpt-4", "api_key": "k", "request_timeout": 600.0, "max_retries": 2,
+            "max_tokens": 4096, "context_window": 128_000, "temperature": 0.7, "supports_vision": true}),
+        json!({"model": "MiniMax-M3", "api_key": "k", "base_url": "https://api.minimax.io/v1", "temperature": 1,
+            "supports_thinking": true, "when_thinking_enabled": {"extra_body": {"thinking": {"type": "adaptive"}}},
+            "when_thinking_disabled": {"extra_body": {"thinking": {"type": "disabled"}}},
+            "pricing": {"currency": "CNY"}, "stream_chunk_timeout": 240}),
+        json!({"model": "local", "base_url": "http://127.0.0.1:8080/v1"}),
+        json!({"model_name": "local", "openai_api_base": "https://llm.example/v1/", "api_key": null}),
+        json!({"model": "m", "api_key": "k", "use_responses_api": false, "n": 1, "organization": "o",
+            "default_headers": {"X-Title": "tine", "X-Count": 3}, "default_query": {"api-version": "1"}, "stop": ["a"]}),
+    ] {
+        let made = openai(settings.clone());
+        assert!(made.starts_with("model "), "{settings}: {made}");
+    }
+}
+
+#[test]
+fn a_wrong_setting_of_an_endpoint_is_told() {
+    let with = |more: Value| {
+        let mut settings = json!({"model": "m", "api_key": "s3cret"});
+        for (key, value) in more.as_object().cloned().unwrap() {
+            settings[key] = value;
+        }
+        openai(settings)
+    };
+    let shown = [
+        openai(json!({"api_key": "k"})),
+        openai(json!({"model": "gpt"})),
+        openai(json!({"model": "gpt", "api_key": " "})),
+        get(
+            vec![entry(
+                "d",
+                "langchain_deepseek:ChatDeepSeek",
+                json!({"model": "deepseek-chat"}),
+            )],
+            "d",
+        ),
+        with(json!({"temprature": 1})),
+        with(json!({"temperature": "hot"})),
+        with(json!({"base_url": "api.openai.com"})),
+        with(json!({"api_base": "ftp://x"})),
+        with(json!({"base_url": "http://x", "api_base": "http://y"})),
+        with(json!({"timeout": 0})),
+        with(json!({"timeout": 5, "request_timeout": 5})),
+        with(json!({"max_retries": -1})),
+        with(json!({"api_key": "a\nb"})),
+        with(json!({"default_headers": {"bad name": "x"}})),
+        with(json!({"streaming": "yes"})),
+        with(json!({"use_responses_api": true})),
+        with(json!({"n": 2})),
+        with(json!({"logprobs": true})),
+        with(json!({"reasoning_effort": "high", "supports_reasoning_effort": false})),
+        with(json!({"extra_body": []})),
+    ];
+    insta::assert_snapshot!(shown.join("\n"));
 }

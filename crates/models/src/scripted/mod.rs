@@ -90,7 +90,7 @@ fn rest(said: &ScriptReply, request: &ModelRequest) -> Vec<Delta> {
             index,
             id: Some(request.call_id(index)),
             name: Some(name.clone()),
-            arguments: String::new(),
+            ..ToolCallDelta::default()
         }));
         deltas.extend(pieces::arguments(&args).into_iter().map(|piece| {
             Delta::ToolCall(ToolCallDelta {

@@ -1,10 +1,11 @@
-//! Tests of the conformance runner, and of the engine by means of it.
+//! Tests of the conformance runner, of the engine by means of it, and of the reader of recorded traffic.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod conformance;
 mod openai_rules;
 mod runner;
+mod traffic;
 
 use std::collections::BTreeSet;
 use std::path::Path;

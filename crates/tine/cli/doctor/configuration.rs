@@ -57,7 +57,7 @@ pub(super) fn check(cx: &Cx, args: &ConfigArgs, findings: &mut Findings) -> Vec<
     };
     // Every graph would be found wrong for want of what was told already.
     match names {
-        Some((registry, _)) => graphs(cx, &path, &registry, findings),
+        Some(registry) => graphs(cx, &path, &registry, findings),
         None => findings.note("graphs", "not checked: first the models and tools"),
     }
     endpoints(cx, &config)
@@ -80,7 +80,9 @@ fn models(cx: &Cx, config: &Config, findings: &mut Findings) {
                     findings.ok(CHECK, usable(cx, entry));
                 }
             }
-            for reason in unusable {
+            // `default` may stand for the first of them.
+            let named = config.models().iter();
+            for reason in named.filter_map(|entry| unusable.get(&entry.name)) {
                 findings.problem(
                     CHECK,
                     reason,

@@ -24,14 +24,22 @@ impl Nodes<'_, '_> {
         if !self.registry.models.contains(&keys.model) {
             let span = self.compiler.report.value(&at.key("model"));
             let known = self.registry.models.iter();
-            unknown(
-                self.compiler.report,
-                self.registry,
-                "model",
-                &keys.model,
-                known,
-                span,
-            );
+            if let Some(reason) = self.registry.unusable.get(&keys.model) {
+                let title = format!("model `{}` can not be used", keys.model);
+                let finding = Diagnostic::new(&G104, title)
+                    .at(span, "configured, but not to be used as it is")
+                    .help(reason.as_str());
+                self.compiler.report.push(finding);
+            } else {
+                unknown(
+                    self.compiler.report,
+                    self.registry,
+                    "model",
+                    &keys.model,
+                    known,
+                    span,
+                );
+            }
         }
         let names = self.names.clone();
         let system = keys
