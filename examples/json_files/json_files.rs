@@ -60,6 +60,8 @@ struct Content {
     meta: Map,
     /// The checkpoints of each namespace, oldest first.
     graphs: BTreeMap<Arc<str>, Vec<Checkpoint>>,
+    /// What each of them changed.
+    advances: BTreeMap<Arc<str>, Vec<Advance>>,
     /// Where the last whole line ends.
     end: u64,
 }
@@ -93,6 +95,8 @@ impl Content {
             Line::Thread(key) => self.key = Some(key),
             Line::Note(entries) => self.meta.extend(entries),
             Line::Advance { namespace, advance } => {
+                let advances = self.advances.entry(namespace.clone()).or_default();
+                advances.push((*advance).clone());
                 let branch = self.graphs.entry(namespace).or_default();
                 let mut values = Map::new();
                 if let Some(parent) = advance.parent {
@@ -260,6 +264,31 @@ impl Checkpointer for JsonFiles {
         let removed = fs::remove_file(&path).and_then(|()| sync_folder(&path));
         removed.map_err(|error| unavailable(&path, &error))?;
         Ok(true)
+    }
+
+    async fn namespaces(&self, thread: &ThreadKey) -> Result<Vec<Arc<str>>, StoreError> {
+        Ok(self.content(thread)?.graphs.into_keys().collect())
+    }
+
+    async fn advances(
+        &self,
+        scope: &Scope,
+        from: u64,
+        limit: Option<usize>,
+    ) -> Result<Vec<Advance>, StoreError> {
+        let mut content = self.content(&scope.thread)?;
+        let advances = content.advances.remove(&scope.namespace);
+        let branch = content.graphs.remove(&scope.namespace);
+        let both = advances
+            .into_iter()
+            .flatten()
+            .zip(branch.into_iter().flatten());
+        let now = both.map(|(advance, checkpoint)| Advance {
+            records: checkpoint.records,
+            ..advance
+        });
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        Ok(now.skip(from).take(limit.unwrap_or(usize::MAX)).collect())
     }
 }
 

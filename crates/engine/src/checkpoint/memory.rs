@@ -3,7 +3,7 @@
 use super::apply;
 use super::records::Records;
 use super::{
-    Advance, Checkpoint, Checkpointer, RecordKind, RecordOp, Scope, ThreadInfo, ThreadKey,
+    Advance, Checkpoint, Checkpointer, Record, RecordKind, RecordOp, Scope, ThreadInfo, ThreadKey,
     ThreadWriter,
 };
 use crate::channel::EffectError;
@@ -55,6 +55,12 @@ struct One {
     parent: Option<usize>,
     /// None for most: a step of one task records nothing.
     records: Option<Box<Records>>,
+}
+
+impl One {
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().flat_map(|all| all.iter())
+    }
 }
 
 /// How many changes a load may replay before it keeps what they came to.
@@ -122,12 +128,7 @@ impl Stored {
             };
             let one = &self.checkpoints[place];
             loaded.push(Checkpoint {
-                records: one
-                    .records
-                    .iter()
-                    .flat_map(|all| all.iter())
-                    .cloned()
-                    .collect(),
+                records: one.records().cloned().collect(),
                 ..Checkpoint::advanced(before, (*one.advance).clone())?
             });
         }
@@ -268,6 +269,40 @@ impl Checkpointer for MemoryCheckpointer {
             return Err(held(key));
         }
         Ok(deleted.is_some())
+    }
+
+    async fn namespaces(&self, key: &ThreadKey) -> Result<Vec<Arc<str>>, StoreError> {
+        let Some(thread) = self.get(key) else {
+            return Ok(Vec::new());
+        };
+        let content = thread.content();
+        let graphs = content.graphs.iter();
+        let stored = graphs.filter(|(_, stored)| !stored.checkpoints.is_empty());
+        Ok(stored.map(|(namespace, _)| namespace.clone()).collect())
+    }
+
+    async fn advances(
+        &self,
+        scope: &Scope,
+        from: u64,
+        limit: Option<usize>,
+    ) -> Result<Vec<Advance>, StoreError> {
+        let Some(thread) = self.get(&scope.thread) else {
+            return Ok(Vec::new());
+        };
+        let content = thread.content();
+        let Some(stored) = content.graphs.get(&scope.namespace) else {
+            return Ok(Vec::new());
+        };
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let wanted = stored.checkpoints.iter().skip(from);
+        let wanted = wanted.take(limit.unwrap_or(usize::MAX));
+        Ok(wanted
+            .map(|one| Advance {
+                records: one.records().cloned().collect(),
+                ..(*one.advance).clone()
+            })
+            .collect())
     }
 }
 

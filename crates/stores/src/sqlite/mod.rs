@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tine_engine::StoreError;
 use tine_engine::checkpoint::{
-    Checkpoint, Checkpointer, Scope, ThreadInfo, ThreadKey, ThreadWriter,
+    Advance, Checkpoint, Checkpointer, Scope, ThreadInfo, ThreadKey, ThreadWriter,
 };
 use tine_engine::world::Id;
 use write::Writer;
@@ -188,6 +188,29 @@ impl Checkpointer for SqliteCheckpointer {
     async fn delete(&self, thread: &ThreadKey) -> Result<bool, StoreError> {
         let key = thread.clone();
         self.apart(move |database| delete(database, &key)).await
+    }
+
+    async fn namespaces(&self, thread: &ThreadKey) -> Result<Vec<Arc<str>>, StoreError> {
+        let key = thread.clone();
+        self.apart(move |database| {
+            database.read(Some(&key), |connection| read::namespaces(connection, &key))
+        })
+        .await
+    }
+
+    async fn advances(
+        &self,
+        scope: &Scope,
+        from: u64,
+        limit: Option<usize>,
+    ) -> Result<Vec<Advance>, StoreError> {
+        let scope = scope.clone();
+        self.apart(move |database| {
+            database.read(Some(&scope.thread), |connection| {
+                read::advances(connection, &scope, from, limit)
+            })
+        })
+        .await
     }
 }
 

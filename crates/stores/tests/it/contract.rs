@@ -33,6 +33,7 @@ pub(crate) async fn check(store: &dyn Checkpointer) {
     notes_are_merged(store).await;
     a_thread_has_one_writer(store).await;
     deleting_takes_everything(store).await;
+    a_thread_can_be_read_as_it_was_stored(store).await;
 }
 
 #[test]
@@ -625,4 +626,54 @@ async fn deleting_takes_everything(store: &dyn Checkpointer) {
         }
         assert_eq!(store.thread(&scope.thread).await.unwrap(), None);
     }
+}
+
+async fn a_thread_can_be_read_as_it_was_stored(store: &dyn Checkpointer) {
+    let scope = root("read");
+    let child = Scope {
+        namespace: "/child".into(),
+        ..scope.clone()
+    };
+    assert_eq!(store.namespaces(&scope.thread).await.unwrap(), []);
+    assert_eq!(store.advances(&scope, 0, None).await.unwrap(), []);
+    let writer = store.open(&scope.thread).await.unwrap();
+    let stored = [
+        advance(1, None, &[("list", set(Value::list())), ("n", set(1))]),
+        advance(2, Some(1), &[("list", append("b"))]),
+        advance(3, Some(1), &[("n", vec![Effect::Unset])]),
+        advance(4, Some(2), &[]),
+    ];
+    for stored in &stored {
+        let stored = stored.clone();
+        writer
+            .advance(&child.namespace, stored.clone())
+            .await
+            .unwrap();
+        writer.advance(&scope.namespace, stored).await.unwrap();
+    }
+    let paused = Record {
+        task: "p".into(),
+        kind: RecordKind::Paused,
+    };
+    let ops = [done("a"), paused.clone(), done("b")].map(RecordOp::Put);
+    writer
+        .record(&scope.namespace, Id(4), ops.into())
+        .await
+        .unwrap();
+    let spaces = store.namespaces(&scope.thread).await.unwrap();
+    assert_eq!(spaces, [namespace(""), namespace("/child")]);
+    assert_eq!(store.advances(&child, 0, None).await.unwrap(), stored);
+    for (from, limit, expected) in [(1, Some(2), 1..3), (3, Some(9), 3..4), (9, None, 4..4)] {
+        let some = store.advances(&child, from, limit).await.unwrap();
+        assert_eq!(some, stored[expected]);
+    }
+    let last = store.advances(&scope, 3, Some(1)).await.unwrap();
+    assert_eq!(last[0].records, [done("a"), paused.clone(), done("b")]);
+    // What had finished is in the child.
+    writer
+        .advance(&scope.namespace, advance(5, Some(4), &[]))
+        .await
+        .unwrap();
+    let last = store.advances(&scope, 3, Some(1)).await.unwrap();
+    assert_eq!(last[0].records, [paused]);
 }
