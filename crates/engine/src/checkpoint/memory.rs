@@ -28,6 +28,8 @@ pub struct MemoryCheckpointer {
 #[derive(Debug, Default)]
 struct Thread {
     held: AtomicBool,
+    /// Whether who holds it is asked to stop.
+    asked: AtomicBool,
     content: Mutex<Content>,
 }
 
@@ -150,10 +152,13 @@ fn damaged(thread: &ThreadKey, error: &EffectError) -> StoreError {
     }
 }
 
+/// Who else can have a thread.
+const HOLDER: &str = "another run of this process";
+
 fn held(thread: &ThreadKey) -> StoreError {
     StoreError::Held {
         thread: thread.to_string().into(),
-        holder: "another run of this process".into(),
+        holder: HOLDER.into(),
     }
 }
 
@@ -164,6 +169,20 @@ impl MemoryCheckpointer {
         Self::default()
     }
 
+    fn take(&self, key: &ThreadKey) -> Result<Writer, StoreError> {
+        // Taken while the entry is locked, so that no deletion comes in between.
+        let entry = self.threads.entry(key.clone()).or_default();
+        if entry.held.swap(true, Ordering::AcqRel) {
+            return Err(held(key));
+        }
+        entry.asked.store(false, Ordering::Release);
+        Ok(Writer {
+            threads: self.threads.clone(),
+            key: key.clone(),
+            thread: entry.clone(),
+        })
+    }
+
     fn get(&self, thread: &ThreadKey) -> Option<Arc<Thread>> {
         self.threads.get(thread).map(|thread| thread.clone())
     }
@@ -172,16 +191,7 @@ impl MemoryCheckpointer {
 #[async_trait]
 impl Checkpointer for MemoryCheckpointer {
     async fn open(&self, key: &ThreadKey) -> Result<Arc<dyn ThreadWriter>, StoreError> {
-        // Taken while the entry is locked, so that no deletion comes in between.
-        let entry = self.threads.entry(key.clone()).or_default();
-        if entry.held.swap(true, Ordering::AcqRel) {
-            return Err(held(key));
-        }
-        Ok(Arc::new(Writer {
-            threads: self.threads.clone(),
-            key: key.clone(),
-            thread: entry.clone(),
-        }))
+        Ok(Arc::new(self.take(key)?))
     }
 
     async fn load(&self, scope: &Scope, id: Option<Id>) -> Result<Option<Checkpoint>, StoreError> {
@@ -303,6 +313,35 @@ impl Checkpointer for MemoryCheckpointer {
                 ..(*one.advance).clone()
             })
             .collect())
+    }
+
+    async fn rename(&self, key: &ThreadKey, to: &ThreadKey) -> Result<bool, StoreError> {
+        // Who holds both keeps all others out.
+        let (from, to) = (self.take(key)?, self.take(to)?);
+        if !to.thread.content().is_empty() {
+            let thread = to.key.to_string().into();
+            return Err(StoreError::Exists { thread });
+        }
+        let content = std::mem::take(&mut *from.thread.content());
+        let found = !content.is_empty();
+        *to.thread.content() = content;
+        Ok(found)
+    }
+
+    async fn ask_to_stop(&self, key: &ThreadKey) -> Result<Option<String>, StoreError> {
+        let thread = self.get(key);
+        let held = thread.filter(|thread| thread.held.load(Ordering::Acquire));
+        Ok(held.map(|thread| {
+            thread.asked.store(true, Ordering::Release);
+            HOLDER.to_owned()
+        }))
+    }
+
+    async fn is_asked_to_stop(&self, key: &ThreadKey) -> Result<bool, StoreError> {
+        let thread = self.get(key);
+        Ok(thread.is_some_and(|thread| {
+            thread.held.load(Ordering::Acquire) && thread.asked.load(Ordering::Acquire)
+        }))
     }
 }
 

@@ -227,8 +227,9 @@ impl Checkpoint {
         open.into_iter().map(|open| open.interrupt).collect()
     }
 
-    /// All questions asked here, in the order of their tasks.
-    pub(crate) fn all_questions(&self) -> Vec<crate::interrupt::Interrupt> {
+    /// All questions asked here, answered or not, in the order of their tasks.
+    #[must_use]
+    pub fn all_questions(&self) -> Vec<crate::interrupt::Interrupt> {
         questions::all_questions(&self.records)
     }
 }
@@ -372,6 +373,35 @@ pub trait Checkpointer: Send + Sync {
         unsupported(format!(
             "reading what each step of thread `{thread}` changed"
         ))
+    }
+
+    /// Gives a thread another name, with everything in it, in one commit; false if there is no such thread.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] if there is a thread of that name, [`StoreError::Held`] if one of the two has a writer; or
+    /// if the store is not available, or can not rename.
+    async fn rename(&self, thread: &ThreadKey, to: &ThreadKey) -> Result<bool, StoreError> {
+        unsupported(format!("renaming thread `{thread}` to `{to}`"))
+    }
+
+    /// Asks the writer of a thread to let it go. Gives who has it, as far as is known; `None` if nobody does.
+    ///
+    /// This only leaves the wish: who runs the thread looks for it with [`is_asked_to_stop`](Self::is_asked_to_stop) and
+    /// ends the run, or does not. It is gone when the writer is.
+    ///
+    /// # Errors
+    /// If the store is not available, or has no such wishes.
+    async fn ask_to_stop(&self, thread: &ThreadKey) -> Result<Option<String>, StoreError> {
+        unsupported(format!("asking who runs thread `{thread}` to stop"))
+    }
+
+    /// Whether somebody asked the writer that a thread has now to let it go. Takes little, and no lease.
+    ///
+    /// # Errors
+    /// If the store is not available.
+    async fn is_asked_to_stop(&self, thread: &ThreadKey) -> Result<bool, StoreError> {
+        let _ = thread;
+        Ok(false)
     }
 }
 
