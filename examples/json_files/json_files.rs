@@ -290,6 +290,39 @@ impl Checkpointer for JsonFiles {
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         Ok(now.skip(from).take(limit.unwrap_or(usize::MAX)).collect())
     }
+
+    async fn rename(&self, thread: &ThreadKey, to: &ThreadKey) -> Result<bool, StoreError> {
+        let (_from, _to) = (self.lease(thread)?, self.lease(to)?);
+        let (old, new) = (self.file(thread), self.file(to));
+        if self.content(to)?.end > 0 {
+            let thread = to.to_string().into();
+            return Err(StoreError::Exists { thread });
+        }
+        let end = self.content(thread)?.end;
+        if end == 0 {
+            return Ok(false);
+        }
+        // A whole file takes the place of none; a crash before the old one is removed leaves both threads.
+        let copy = || -> io::Result<()> {
+            let text = fs::read(&old)?;
+            let whole = usize::try_from(end).unwrap_or(text.len());
+            let first = text
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .map_or(0, |at| at + 1);
+            let part = new.with_extension("part");
+            let mut file = File::create(&part)?;
+            serde_json::to_writer(&mut file, &Line::Thread(to.clone()))?;
+            file.write_all(b"\n")?;
+            file.write_all(&text[first..whole])?;
+            file.sync_all()?;
+            fs::rename(&part, &new)?;
+            fs::remove_file(&old)?;
+            sync_folder(&new)
+        };
+        copy().map_err(|error| unavailable(&new, &error))?;
+        Ok(true)
+    }
 }
 
 /// The right to write to a thread, until it is dropped.
