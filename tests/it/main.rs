@@ -14,6 +14,7 @@ mod main_job;
 mod not_implemented;
 mod readme;
 mod stopping;
+mod threads;
 mod transcript;
 mod transcripts;
 

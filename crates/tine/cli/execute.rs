@@ -14,7 +14,9 @@ use super::terminal::{Mode, Screen, question};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tine::engine::checkpoint::{Scope, ThreadInfo};
+use tine::engine::world::Id;
 use tine::engine::{
     Breakpoints, ClientCommand, Event, EventKind, Exit, Input, Interrupt, Listener, Outcome,
     Resume, RunError, RunOptions, Runner, START, ThreadKey, Update, Value, World as _,
@@ -31,6 +33,8 @@ pub(crate) struct Job {
     pub(crate) notes: Notes,
     pub(crate) mode: Mode,
     pub(crate) max_steps: Option<u32>,
+    /// The checkpoint at which to begin, if not at the newest.
+    pub(crate) at: Option<Id>,
 }
 
 /// What it is run with.
@@ -63,6 +67,7 @@ pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Statu
         max_parallel: limits.max_parallel as usize,
         listener: Some(counting(screen.listener(), steps.clone())),
         cancel: cancel.clone(),
+        at: job.at,
         ..RunOptions::default()
     };
     let runner = Runner::new(job.graph.graph.clone(), cx.world.clone())
@@ -80,6 +85,7 @@ pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Statu
     let ended = tokio::select! {
         ended = &mut run => Some(ended),
         () = signal::stop() => None,
+        () = asked_to_stop(cx, &job) => None,
         () = deadline => { late = true; None }
     };
     let ended = match ended {
@@ -106,6 +112,20 @@ pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Statu
             Err(error.into())
         }
         None => Ok(tell_broken_off(cx, &job)),
+    }
+}
+
+/// How often is looked whether somebody asked for the thread.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Waits until somebody asks that the thread be let go, as `tine threads cancel` does.
+async fn asked_to_stop(cx: &Cx, job: &Job) {
+    loop {
+        cx.world.sleep(LOOK).await;
+        // A store that can not tell hinders no run.
+        if job.store.0.is_asked_to_stop(&job.thread).await == Ok(true) {
+            return;
+        }
     }
 }
 
@@ -195,6 +215,7 @@ async fn answer(
             .listener
             .clone()
             .map(|listener| without(listener, |kind| matches!(kind, EventKind::Started { .. }))),
+        at: None,
         ..options
     };
     let mut end = runner.invoke(thread, command, second).await?;

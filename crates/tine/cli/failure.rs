@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 use tine::engine::{RunError, StoreError};
 use tine::models::ModelsError;
+use tine::stores::archive::ArchiveError;
 use tine::tools::assemble::AssemblyError;
 use tine::tools::config::ConfigError;
 use tine::tools::paths::HomeError;
@@ -47,6 +48,25 @@ impl Failure {
         self
     }
 
+    /// The same failure in other words.
+    pub(crate) fn instead(self, status: Status, message: &str, hint: &str) -> Self {
+        Self {
+            status,
+            error: anyhow::anyhow!("{message}"),
+            hints: vec![hint.to_owned()],
+            ..self
+        }
+    }
+
+    /// The same failure, with the place where it is.
+    pub(crate) fn of_place(self, place: &str) -> Self {
+        let message = chain(&self.error);
+        Self {
+            error: anyhow::anyhow!("{place}: {message}"),
+            ..self
+        }
+    }
+
     /// What is wrong, in one line.
     pub(crate) fn message(&self) -> String {
         chain(&self.error)
@@ -83,6 +103,12 @@ pub(crate) fn print_error(stderr: &mut Stream, message: &str, hints: &[String]) 
     }
 }
 
+/// Prints what the user should know and need not mend.
+pub(crate) fn print_warning(stderr: &mut Stream, message: &str) {
+    let label = stderr.paint(Tone::Hint, "warning:");
+    stderr.line(&format!("{label} {}", clean(message)));
+}
+
 /// An error with those causes that it does not name itself.
 fn chain(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
@@ -115,6 +141,7 @@ pub(crate) fn run_hints(error: &RunError) -> Vec<String> {
         }
         RunError::EmptyResume => "answer with `--answer ID=VALUE`",
         RunError::EmptyInput { .. } => "start it with `tine run GRAPH TEXT --thread THREAD`",
+        RunError::AmbiguousUpdate { .. } => "say as which with `--as NODE`",
         RunError::Mismatch { .. } => {
             "go on with the graph file that the thread was started with, or start a new thread"
         }
@@ -131,6 +158,10 @@ fn store_hint(error: &StoreError) -> &'static str {
         StoreError::Held { .. } => "wait until it has ended, or work on another thread",
         StoreError::Damaged { .. } => {
             "put a good copy in its place, or set TINE_HOME to another folder to begin anew"
+        }
+        StoreError::Exists { .. } => "choose another name, or delete that thread first",
+        StoreError::UnknownCheckpoint { .. } => {
+            "`tine threads history THREAD` lists the checkpoints"
         }
         StoreError::Newer { .. } => {
             "set TINE_HOME to another folder to begin anew with this program"
@@ -191,6 +222,20 @@ impl From<AssemblyError> for Failure {
 impl From<ModelsError> for Failure {
     fn from(error: ModelsError) -> Self {
         Self::of("models", error).hint("crates/models/README.md explains the `models:` section")
+    }
+}
+
+impl From<ArchiveError> for Failure {
+    fn from(error: ArchiveError) -> Self {
+        match error {
+            ArchiveError::Store(error) => error.into(),
+            error @ (ArchiveError::Io(_) | ArchiveError::TooLong { .. }) => {
+                Self::of("archive", error).hint("nothing was kept of it")
+            }
+            error => Self::of("archive", error).hint(
+                "nothing was kept of it; `tine threads export THREAD -o FILE` writes a good one",
+            ),
+        }
     }
 }
 

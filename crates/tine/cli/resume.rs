@@ -4,13 +4,16 @@ use super::Cx;
 use super::execute::{Job, Start, execute};
 use super::failure::Failure;
 use super::host::Host;
-use super::setup::Notes;
+use super::setup::{Notes, Setup};
 use super::status::Status;
 use super::store::Store;
 use super::terminal::Mode;
 use super::terminal::line::quoted;
+use super::threads::tree::Tree;
 use clap::Args;
-use tine::engine::{Input, Interrupt, Resume, Value};
+use tine::engine::world::Id;
+use tine::engine::{Checkpoint, Input, Interrupt, Resume, ThreadKey, Value};
+use tine::graphfile::LoadedGraph;
 
 /// Goes on with a thread: answers what it asks, or picks up where it was stopped
 #[derive(Args, Debug)]
@@ -30,6 +33,9 @@ pub(crate) struct ResumeArgs {
     /// Sets one value of the configuration, on top of what the thread was run with
     #[arg(long, value_name = "SECTION.NAME.KEY=VALUE")]
     set: Vec<String>,
+    /// Begins at an old checkpoint: its id, the beginning of it, or `step:N`
+    #[arg(long, value_name = "ID")]
+    at: Option<String>,
     /// Prints one event a line as JSON, and the outcome last
     #[arg(long)]
     pub(crate) json: bool,
@@ -44,17 +50,22 @@ EXAMPLES
   tine resume amber-heron-3f9c --answer-json '{\"approved\": true}'
   tine resume amber-heron-3f9c --answer 8c1f=yes --answer 02aa=no
   tine resume amber-heron-3f9c
+  tine resume amber-heron-3f9c --at step:3
 
 Graph file, configuration and settings are those that the thread was last run with. Without an answer
-the thread goes on with what is pending: after a crash, a failure, a limit, a breakpoint.";
+the thread goes on with what is pending: after a crash, a failure, a limit, a breakpoint.
+With --at everything after that checkpoint runs again, or is answered anew, on a branch of its own, and the
+thread goes on with that. `tine threads history` lists the checkpoints; nothing that was is changed.";
 
 pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Failure> {
     let (store, info, checkpoint) = Store::find(cx, &args.thread).await?;
     let notes = Notes::from_map(&args.thread, &info.meta)?;
-    let questions = checkpoint
-        .as_ref()
-        .map(|checkpoint| checkpoint.open_questions())
-        .unwrap_or_default();
+    let begins = Beginning::find(&store, &info.key, checkpoint, args.at.as_deref()).await?;
+    let Beginning {
+        at,
+        checkpoint,
+        questions,
+    } = begins;
     let again = format!(
         "`tine run GRAPH TEXT --thread {}` starts another run on it",
         quoted(&args.thread)
@@ -85,27 +96,11 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         }
         None => Input::Continue,
     };
-    let mut setup = notes.setup.clone();
-    if !setup.set.is_empty() && setup.directory != cx.env.directory {
-        return Err(Failure::usage(format!(
-            "thread `{}` was run with `--set` in {}, where its relative paths are taken from",
-            args.thread,
-            setup.directory.display()
-        ))
-        .hint(format!(
-            "go there first: `cd {}`",
-            quoted(&setup.directory.display().to_string())
-        )));
-    }
-    setup.set.extend(args.set);
-    setup.directory = cx.env.directory.clone();
-    let host = Host::open(cx, &setup)?;
-    let graph = host.load(cx, &setup.graph)?;
-    notes.check(&args.thread, &graph.outline)?;
+    let opened = reopen(cx, &args.thread, &notes, args.set)?;
     let job = Job {
-        host,
-        notes: Notes::new(setup, &graph.outline),
-        graph,
+        host: opened.host,
+        notes: Notes::new(opened.setup, &opened.graph.outline),
+        graph: opened.graph,
         store,
         thread: info.key,
         mode: match args.json {
@@ -113,8 +108,81 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
             false => Mode::Text,
         },
         max_steps: args.max_steps,
+        at,
     };
     execute(cx, job, Start::Input(input)).await
+}
+
+/// Where an invocation begins.
+pub(crate) struct Beginning {
+    /// The checkpoint, if it was asked for.
+    pub(crate) at: Option<Id>,
+    pub(crate) checkpoint: Option<Checkpoint>,
+    /// The questions that can be answered there: at the newest those that are open, at an old one all.
+    pub(crate) questions: Vec<Interrupt>,
+}
+
+impl Beginning {
+    /// At the newest checkpoint, or at the one that is meant by `at`.
+    pub(crate) async fn find(
+        store: &Store,
+        thread: &ThreadKey,
+        newest: Option<Checkpoint>,
+        at: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let Some(said) = at else {
+            let open = newest.as_ref().map(Checkpoint::open_questions);
+            return Ok(Self {
+                at: None,
+                questions: open.unwrap_or_default(),
+                checkpoint: newest,
+            });
+        };
+        let id = Tree::load(store, thread).await?.find(said)?;
+        let is_newest = newest.is_some_and(|newest| newest.id == id);
+        let checkpoint = store.checkpoint(thread, id).await?;
+        Ok(Self {
+            at: Some(id),
+            questions: match is_newest {
+                true => checkpoint.open_questions(),
+                false => checkpoint.all_questions(),
+            },
+            checkpoint: Some(checkpoint),
+        })
+    }
+}
+
+/// The graph of a thread, loaded as it was last run.
+pub(crate) struct Reopened {
+    pub(crate) host: Host,
+    pub(crate) graph: LoadedGraph,
+    pub(crate) setup: Setup,
+}
+
+/// Loads the graph that a thread was last run with, with settings on top.
+pub(crate) fn reopen(
+    cx: &mut Cx,
+    thread: &str,
+    notes: &Notes,
+    set: Vec<String>,
+) -> Result<Reopened, Failure> {
+    let mut setup = notes.setup.clone();
+    if !setup.set.is_empty() && setup.directory != cx.env.directory {
+        return Err(Failure::usage(format!(
+            "thread `{thread}` was run with `--set` in {}, where its relative paths are taken from",
+            setup.directory.display()
+        ))
+        .hint(format!(
+            "go there first: `cd {}`",
+            quoted(&setup.directory.display().to_string())
+        )));
+    }
+    setup.set.extend(set);
+    setup.directory = cx.env.directory.clone();
+    let host = Host::open(cx, &setup)?;
+    let graph = host.load(cx, &setup.graph)?;
+    notes.check(thread, &graph.outline)?;
+    Ok(Reopened { host, graph, setup })
 }
 
 /// The answers that the command gives, if it gives any.

@@ -4,6 +4,7 @@ use super::Cx;
 use super::execute::{Job, Reply, Start, execute};
 use super::failure::Failure;
 use super::host::Host;
+use super::resume::Beginning;
 use super::setup::{ConfigArgs, Notes, RunSwitch, Setup};
 use super::status::Status;
 use super::store::Store;
@@ -28,6 +29,9 @@ pub(crate) struct RunArgs {
     /// The thread; a new one if not given
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
+    /// Begins at an old checkpoint of the thread: its id, the beginning of it, or `step:N`
+    #[arg(long, value_name = "ID", requires = "thread")]
+    at: Option<String>,
     #[command(flatten)]
     config: ConfigArgs,
     /// Values of input channels, as a JSON object
@@ -77,7 +81,10 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
     {
         Notes::from_map(&thread.thread, &info.meta)?.check(&thread.thread, &graph.outline)?;
     }
-    let start = start(&store, &thread, input, args.input.is_none()).await?;
+    let newest = store.0.load(&Scope::root(thread.clone()), None).await?;
+    let begins = Beginning::find(&store, &thread, newest, args.at.as_deref()).await?;
+    let at = begins.at;
+    let start = start(begins, &thread, input, args.input.is_none())?;
     let notes = Notes::new(setup, &graph.outline);
     let mode = match args.json {
         true => Mode::Json,
@@ -91,6 +98,7 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
         notes,
         mode,
         max_steps: args.max_steps,
+        at,
     };
     execute(cx, job, start).await
 }
@@ -157,16 +165,13 @@ fn input(args: &RunArgs, graph: &LoadedGraph) -> Result<Update, Failure> {
 /// New input; or, if the thread waits for the user's words and the input is just that, the answers.
 ///
 /// Words that are `only_said` do not pass over the question of an `interrupt` node; an input that is spelled out does.
-async fn start(
-    store: &Store,
+fn start(
+    begins: Beginning,
     thread: &ThreadKey,
     input: Update,
     only_said: bool,
 ) -> Result<Start, Failure> {
-    let checkpoint = store.0.load(&Scope::root(thread.clone()), None).await?;
-    let questions = checkpoint
-        .map(|checkpoint| checkpoint.open_questions())
-        .unwrap_or_default();
+    let questions = begins.questions;
     let Some(answer) = only_message(&input) else {
         return Ok(Start::Input(Input::New(input)));
     };
