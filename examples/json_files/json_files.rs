@@ -60,6 +60,8 @@ struct Content {
     meta: Map,
     /// The checkpoints of each namespace, oldest first.
     graphs: BTreeMap<Arc<str>, Vec<Checkpoint>>,
+    /// What each of them changed.
+    advances: BTreeMap<Arc<str>, Vec<Advance>>,
     /// Where the last whole line ends.
     end: u64,
 }
@@ -93,6 +95,8 @@ impl Content {
             Line::Thread(key) => self.key = Some(key),
             Line::Note(entries) => self.meta.extend(entries),
             Line::Advance { namespace, advance } => {
+                let advances = self.advances.entry(namespace.clone()).or_default();
+                advances.push((*advance).clone());
                 let branch = self.graphs.entry(namespace).or_default();
                 let mut values = Map::new();
                 if let Some(parent) = advance.parent {
@@ -259,6 +263,64 @@ impl Checkpointer for JsonFiles {
         // The lock file stays: were it deleted, two could hold locks on two files of one name.
         let removed = fs::remove_file(&path).and_then(|()| sync_folder(&path));
         removed.map_err(|error| unavailable(&path, &error))?;
+        Ok(true)
+    }
+
+    async fn namespaces(&self, thread: &ThreadKey) -> Result<Vec<Arc<str>>, StoreError> {
+        Ok(self.content(thread)?.graphs.into_keys().collect())
+    }
+
+    async fn advances(
+        &self,
+        scope: &Scope,
+        from: u64,
+        limit: Option<usize>,
+    ) -> Result<Vec<Advance>, StoreError> {
+        let mut content = self.content(&scope.thread)?;
+        let advances = content.advances.remove(&scope.namespace);
+        let branch = content.graphs.remove(&scope.namespace);
+        let both = advances
+            .into_iter()
+            .flatten()
+            .zip(branch.into_iter().flatten());
+        let now = both.map(|(advance, checkpoint)| Advance {
+            records: checkpoint.records,
+            ..advance
+        });
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        Ok(now.skip(from).take(limit.unwrap_or(usize::MAX)).collect())
+    }
+
+    async fn rename(&self, thread: &ThreadKey, to: &ThreadKey) -> Result<bool, StoreError> {
+        let (_from, _to) = (self.lease(thread)?, self.lease(to)?);
+        let (old, new) = (self.file(thread), self.file(to));
+        if self.content(to)?.end > 0 {
+            let thread = to.to_string().into();
+            return Err(StoreError::Exists { thread });
+        }
+        let end = self.content(thread)?.end;
+        if end == 0 {
+            return Ok(false);
+        }
+        // A whole file takes the place of none; a crash before the old one is removed leaves both threads.
+        let copy = || -> io::Result<()> {
+            let text = fs::read(&old)?;
+            let whole = usize::try_from(end).unwrap_or(text.len());
+            let first = text
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .map_or(0, |at| at + 1);
+            let part = new.with_extension("part");
+            let mut file = File::create(&part)?;
+            serde_json::to_writer(&mut file, &Line::Thread(to.clone()))?;
+            file.write_all(b"\n")?;
+            file.write_all(&text[first..whole])?;
+            file.sync_all()?;
+            fs::rename(&part, &new)?;
+            fs::remove_file(&old)?;
+            sync_folder(&new)
+        };
+        copy().map_err(|error| unavailable(&new, &error))?;
         Ok(true)
     }
 }

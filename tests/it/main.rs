@@ -26,6 +26,7 @@ mod readme;
 mod shell;
 mod stopping;
 mod terminal;
+mod threads;
 mod tool;
 mod transcript;
 mod transcripts;

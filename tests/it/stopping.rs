@@ -9,7 +9,7 @@ const SLOW: &str = "models.default.delay_ms=3600000";
 const QUICK: &str = "models.default.delay_ms=0";
 
 /// A run that stands in the middle of its last reply.
-fn standing(desk: &Desk) -> Child {
+pub(crate) fn standing(desk: &Desk) -> Child {
     let graph = news_report();
     let args = [
         "run", &graph, "find tea", "--thread", "t", "--json", "--set", SLOW,
@@ -25,7 +25,7 @@ fn standing(desk: &Desk) -> Child {
     child
 }
 
-fn goes_on(desk: &Desk) -> Ran {
+pub(crate) fn goes_on(desk: &Desk) -> Ran {
     let ran = desk.tine(&["resume", "t", "--set", QUICK, "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let outcome = ran.outcome();

@@ -139,6 +139,14 @@ impl Runner {
         wait(self.runner.update(thread, by.into(), output.into()))
     }
 
+    /// Gives up what a thread has planned. See [`Runner::cancel`](crate::Runner::cancel).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn cancel(&self, thread: &ThreadKey) -> Result<Option<Id>, RunError> {
+        wait(self.runner.cancel(thread))
+    }
+
     /// Updates a thread in several steps. See [`Runner::bulk_update`](crate::Runner::bulk_update).
     ///
     /// # Errors

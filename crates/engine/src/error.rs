@@ -625,6 +625,18 @@ pub enum StoreError {
         /// The id.
         id: String,
     },
+    /// A thread is there already.
+    #[error("there is a thread `{thread}` already")]
+    Exists {
+        /// The thread.
+        thread: Arc<str>,
+    },
+    /// Something that this store can not do.
+    #[error("this store can not do that: {what}")]
+    Unsupported {
+        /// What was asked of it.
+        what: String,
+    },
     /// Stored data that can not be right.
     #[error("{place} is damaged: {message}")]
     Damaged {

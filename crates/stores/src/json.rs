@@ -9,27 +9,40 @@ use std::io;
 /// Reading recurses, so there must be a bound, and one that holds for reading must hold for writing: otherwise a
 /// thread could be stored and never loaded again. JSON that comes from outside is at most 128 deep; this leaves as
 /// much again for what state wraps around it.
-const MAX_DEPTH: usize = 256;
+pub(crate) const MAX_DEPTH: usize = 256;
 
 /// Why JSON could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JsonError {
-    #[error("it is nested {0} levels deep, and {MAX_DEPTH} can be stored")]
-    TooDeep(usize),
+    #[error("it is nested {0} levels deep, and {1} can be stored")]
+    TooDeep(usize, usize),
     #[error(transparent)]
     Syntax(#[from] serde_json::Error),
 }
 
 /// Prints data as JSON.
 pub(crate) fn encode<T: Serialize + ?Sized>(data: &T) -> Result<String, JsonError> {
+    encode_within(data, MAX_DEPTH)
+}
+
+/// Prints data that may be nested so deep.
+pub(crate) fn encode_within<T: Serialize + ?Sized>(
+    data: &T,
+    depth: usize,
+) -> Result<String, JsonError> {
     let text = serde_json::to_string(data)?;
-    check_depth(&text)?;
+    check_depth(&text, depth)?;
     Ok(text)
 }
 
 /// Reads what [`encode`] printed.
 pub(crate) fn decode<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
-    check_depth(text)?;
+    decode_within(text, MAX_DEPTH)
+}
+
+/// Reads what [`encode_within`] printed.
+pub(crate) fn decode_within<T: DeserializeOwned>(text: &str, depth: usize) -> Result<T, JsonError> {
+    check_depth(text, depth)?;
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
     let data = T::deserialize(&mut reader)?;
@@ -38,6 +51,7 @@ pub(crate) fn decode<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
 }
 
 /// How many bytes the JSON of `data` has, without making it.
+#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "for snapshots"))]
 pub(crate) fn size<T: Serialize + ?Sized>(data: &T) -> usize {
     struct Count(usize);
     impl io::Write for Count {
@@ -55,7 +69,7 @@ pub(crate) fn size<T: Serialize + ?Sized>(data: &T) -> usize {
     count.0
 }
 
-fn check_depth(json: &str) -> Result<(), JsonError> {
+fn check_depth(json: &str, most: usize) -> Result<(), JsonError> {
     let (mut depth, mut deepest) = (0_usize, 0);
     let mut bytes = json.bytes();
     while let Some(byte) = bytes.next() {
@@ -77,8 +91,8 @@ fn check_depth(json: &str) -> Result<(), JsonError> {
             _ => {}
         }
     }
-    if deepest > MAX_DEPTH {
-        return Err(JsonError::TooDeep(deepest));
+    if deepest > most {
+        return Err(JsonError::TooDeep(deepest, most));
     }
     Ok(())
 }

@@ -25,10 +25,12 @@ drop(writer);
 "#
 )]
 //!
+//! [`archive`] writes any store's threads to files, and takes them in again.
+//!
 //! # Features
 //! - `sqlite` (default): [`SqliteCheckpointer`], with SQLite built in.
 
-#[cfg(feature = "sqlite")]
+pub mod archive;
 mod json;
 #[cfg(feature = "sqlite")]
 mod sqlite;

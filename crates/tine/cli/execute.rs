@@ -16,7 +16,9 @@ use super::upload;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 use tine::engine::checkpoint::{Scope, ThreadInfo};
+use tine::engine::world::Id;
 use tine::engine::{
     Breakpoints, ClientCommand, Event, EventKind, Exit, Input, Listener, Outcome, RunError,
     RunOptions, Runner, START, ThreadKey, Update, World as _,
@@ -36,6 +38,8 @@ pub(crate) struct Job {
     pub(crate) notes: Notes,
     pub(crate) mode: Mode,
     pub(crate) max_steps: Option<u32>,
+    /// The checkpoint at which to begin, if not at the newest.
+    pub(crate) at: Option<Id>,
 }
 
 /// What it is run with.
@@ -65,7 +69,7 @@ pub(crate) struct Reply {
 }
 
 /// Runs a job to its end and tells it. Where somebody sits before it, its questions are asked on the way.
-pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Status, Failure> {
+pub(crate) async fn execute(cx: &mut Cx, mut job: Job, start: Start) -> Result<Status, Failure> {
     let known = job.store.0.thread(&job.thread).await?;
     note(&job).await?;
     let prompts = cx.prompts && job.mode == Mode::Text;
@@ -85,6 +89,8 @@ pub(crate) async fn execute(cx: &mut Cx, job: Job, start: Start) -> Result<Statu
             Some(Ok(outcome)) if prompts && outcome.exit == Exit::Interrupted => {
                 if let Some(resume) = dialog.ask(cx, &outcome.interrupts).await {
                     asking = Some(outcome);
+                    // The answer goes to what the branch asks, which is the newest now.
+                    job.at = None;
                     start = Start::Input(resume.into());
                     continue;
                 }
@@ -132,6 +138,7 @@ async fn invocation(
         max_parallel: limits.max_parallel as usize,
         listener: Some(listener),
         cancel: cancel.clone(),
+        at: job.at,
         ..RunOptions::default()
     };
     let runner = Runner::new(job.graph.graph.clone(), cx.world.clone())
@@ -149,6 +156,7 @@ async fn invocation(
     let ended = tokio::select! {
         ended = &mut run => Some(ended),
         () = signal::stop() => None,
+        () = asked_to_stop(cx, job) => None,
         () = deadline => { late = true; None }
     };
     let ended = match ended {
@@ -183,6 +191,20 @@ impl Default for Steps {
         Self {
             count: AtomicU64::new(0),
             last: AtomicI64::new(i64::MIN),
+        }
+    }
+}
+
+/// How often is looked whether somebody asked for the thread.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Waits until somebody asks that the thread be let go, as `tine threads cancel` does.
+async fn asked_to_stop(cx: &Cx, job: &Job) {
+    loop {
+        cx.world.sleep(LOOK).await;
+        // A store that can not tell hinders no run.
+        if job.store.0.is_asked_to_stop(&job.thread).await == Ok(true) {
+            return;
         }
     }
 }
@@ -275,6 +297,7 @@ async fn answer(
             .listener
             .clone()
             .map(|listener| without(listener, |kind| matches!(kind, EventKind::Started { .. }))),
+        at: None,
         ..options
     };
     let mut end = runner.invoke(thread, command, second).await?;

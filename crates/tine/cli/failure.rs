@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 use tine::engine::{RunError, StoreError};
 use tine::models::ModelsError;
+use tine::stores::archive::ArchiveError;
 use tine::tools::assemble::AssemblyError;
 use tine::tools::config::ConfigError;
 use tine::tools::paths::HomeError;
@@ -61,6 +62,25 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// The same failure in other words.
+    pub(crate) fn instead(self, status: Status, message: &str, hint: &str) -> Self {
+        Self {
+            status,
+            error: anyhow::anyhow!("{message}"),
+            hints: vec![hint.to_owned()],
+            ..self
+        }
+    }
+
+    /// The same failure, with the place where it is.
+    pub(crate) fn of_place(self, place: &str) -> Self {
+        let message = chain(&self.error);
+        Self {
+            error: anyhow::anyhow!("{place}: {message}"),
+            ..self
+        }
     }
 
     /// What is wrong, in one line.
@@ -137,6 +157,7 @@ pub(crate) fn run_hints(error: &RunError) -> Vec<String> {
         }
         RunError::EmptyResume => "answer with `--answer ID=VALUE`",
         RunError::EmptyInput { .. } => "start it with `tine run GRAPH TEXT --thread THREAD`",
+        RunError::AmbiguousUpdate { .. } => "say as which with `--as NODE`",
         RunError::Mismatch { .. } => {
             "go on with the graph file that the thread was started with, or start a new thread"
         }
@@ -153,6 +174,10 @@ fn store_hint(error: &StoreError) -> &'static str {
         StoreError::Held { .. } => "wait until it has ended, or work on another thread",
         StoreError::Damaged { .. } => {
             "put a good copy in its place, or set TINE_HOME to another folder to begin anew"
+        }
+        StoreError::Exists { .. } => "choose another name, or delete that thread first",
+        StoreError::UnknownCheckpoint { .. } => {
+            "`tine threads history THREAD` lists the checkpoints"
         }
         StoreError::Newer { .. } => {
             "set TINE_HOME to another folder to begin anew with this program"
@@ -219,6 +244,20 @@ impl From<AssemblyError> for Failure {
 impl From<ModelsError> for Failure {
     fn from(error: ModelsError) -> Self {
         Self::of("models", error).hint("crates/models/README.md explains the `models:` section")
+    }
+}
+
+impl From<ArchiveError> for Failure {
+    fn from(error: ArchiveError) -> Self {
+        match error {
+            ArchiveError::Store(error) => error.into(),
+            error @ (ArchiveError::Io(_) | ArchiveError::TooLong { .. }) => {
+                Self::of("archive", error).hint("nothing was kept of it")
+            }
+            error => Self::of("archive", error).hint(
+                "nothing was kept of it; `tine threads export THREAD -o FILE` writes a good one",
+            ),
+        }
     }
 }
 

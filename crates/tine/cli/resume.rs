@@ -5,16 +5,18 @@ use super::answer::Takes;
 use super::execute::{Job, MESSAGES, Reply, Start, execute};
 use super::failure::{Failure, print_note};
 use super::host::Host;
-use super::setup::Notes;
+use super::setup::{Notes, Setup};
 use super::status::Status;
 use super::store::Store;
 use super::terminal::Mode;
 use super::terminal::line::{quoted, resume_command};
 use super::text_input;
+use super::threads::tree::Tree;
 use clap::Args;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use tine::engine::{Checkpoint, Input, Interrupt, Resume, Value};
+use tine::engine::world::Id;
+use tine::engine::{Checkpoint, Input, Interrupt, Resume, ThreadKey, Value};
 use tine::graphfile::LoadedGraph;
 
 /// Goes on with a thread: answers what it asks, or picks up where it was stopped
@@ -43,6 +45,9 @@ pub(crate) struct ResumeArgs {
     /// Another configuration than the thread was last run with
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Begins at an old checkpoint: its id, the beginning of it, or `step:N`
+    #[arg(long, value_name = "ID")]
+    at: Option<String>,
     /// Prints one event a line as JSON, and the outcome last
     #[arg(long)]
     pub(crate) json: bool,
@@ -61,6 +66,7 @@ EXAMPLES
   tine resume amber-heron-3f9c --answer-json '{\"approved\": true}'
   tine resume amber-heron-3f9c --answer 8c1f=yes --answer 02aa=no
   tine resume amber-heron-3f9c
+  tine resume amber-heron-3f9c --at step:3
   tine resume amber-heron-3f9c --pin
 
 A number stands for an option of the question, and so does its text in any case. A form is answered
@@ -69,16 +75,22 @@ with a JSON object. In a terminal the command asks what is open, unless --no-pro
 Graph file, configuration and settings are those that the thread was last run with, from whatever
 directory. Without an answer the thread goes on with what is pending: after a crash, a failure, a
 limit, a breakpoint. A graph file may have grown meanwhile; one that lost a node or a channel is
-refused, and one that is gone is replaced by its definition, which is kept with the thread.";
+refused, and one that is gone is replaced by its definition, which is kept with the thread.
+
+With --at everything after that checkpoint runs again, or is answered anew, on a branch of its own,
+and the thread goes on with that. `tine threads history` lists the checkpoints; nothing that was is
+changed.";
 
 pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Failure> {
     cx.prompts &= !args.no_prompt;
     let (store, info, checkpoint) = Store::find(cx, &args.thread).await?;
-    let notes = Notes::from_map(&args.thread, &info.meta)?.found_again(cx);
-    let questions = checkpoint
-        .as_ref()
-        .map(|checkpoint| checkpoint.open_questions())
-        .unwrap_or_default();
+    let notes = Notes::from_map(&args.thread, &info.meta)?;
+    let begins = Beginning::find(&store, &info.key, checkpoint, args.at.as_deref()).await?;
+    let Beginning {
+        at,
+        checkpoint,
+        questions,
+    } = begins;
     let again = format!(
         "`tine run GRAPH TEXT --thread={}` starts another run on it",
         quoted(&args.thread)
@@ -111,36 +123,22 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
             .hint(again));
         }
         None => match checkpoint.and_then(|checkpoint| unsaid(&notes, &checkpoint)) {
-            Some(reply) if questions.is_empty() => Start::Reply(reply),
+            Some(reply) if questions.is_empty() && at.is_none() => Start::Reply(reply),
             _ => Start::Input(Input::Continue),
         },
     };
-    let mut setup = notes.setup.clone();
-    if setup.set.is_empty() {
-        setup.directory = cx.env.directory.clone();
-    } else if !args.set.is_empty() && setup.directory != cx.env.directory {
-        return Err(Failure::usage(format!(
-            "thread `{}` was run with `--set` in {}, and relative paths in more of it would be taken from there",
-            args.thread,
-            setup.directory.display()
-        ))
-        .hint(format!(
-            "go there first: `cd {}`",
-            quoted(&setup.directory.display().to_string())
-        )));
-    }
-    setup.set.extend(args.set.iter().cloned());
-    if let Some(config) = &args.config {
-        setup.config = cx.env.absolute(config);
-    }
-    let host = Host::open(cx, &setup)?;
-    let graph = load(cx, &host, &notes, &args)?;
-    let mut notes = Notes::new(setup, &graph.outline);
+    let with = Reopen {
+        set: args.set,
+        config: args.config,
+        pin: args.pin,
+    };
+    let opened = reopen(cx, &args.thread, &notes, with)?;
+    let mut notes = Notes::new(opened.setup, &opened.graph.outline);
     notes.unsaid = start.unsaid().cloned();
     let job = Job {
-        host,
+        host: opened.host,
         notes,
-        graph,
+        graph: opened.graph,
         store,
         thread: info.key,
         mode: match args.json {
@@ -148,6 +146,7 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
             false => Mode::Text,
         },
         max_steps: args.max_steps,
+        at,
     };
     execute(cx, job, start).await
 }
@@ -175,15 +174,16 @@ fn unsaid(notes: &Notes, checkpoint: &Checkpoint) -> Option<Reply> {
 fn load(
     cx: &mut Cx,
     host: &Host,
+    thread: &str,
     notes: &Notes,
-    args: &ResumeArgs,
+    pin: bool,
 ) -> Result<LoadedGraph, Failure> {
     let file = &notes.setup.graph;
     let found = std::fs::metadata(file);
     let gone = found.is_err_and(|error| error.kind() == ErrorKind::NotFound);
-    if gone && !args.pin {
+    if gone && !pin {
         let shown = cx.env.shown(file);
-        let name = quoted(&args.thread);
+        let name = quoted(thread);
         print_note(
             &mut cx.stderr,
             &format!(
@@ -191,20 +191,109 @@ fn load(
             ),
         );
     }
-    if gone || args.pin {
+    if gone || pin {
         return host.load_kept(cx, notes);
     }
-    let pin = || {
+    let pinned = || {
         format!(
             "`tine resume {} --pin` goes on with the definition that the thread was last run with",
-            quoted(&args.thread)
+            quoted(thread)
         )
     };
-    let graph = host.load(cx, file).map_err(|failure| failure.hint(pin()))?;
+    let graph = host
+        .load(cx, file)
+        .map_err(|failure| failure.hint(pinned()))?;
     notes
-        .check(&args.thread, &graph.outline)
-        .map_err(|failure| failure.hint(pin()))?;
+        .check(thread, &graph.outline)
+        .map_err(|failure| failure.hint(pinned()))?;
     Ok(graph)
+}
+
+/// Where an invocation begins.
+pub(crate) struct Beginning {
+    /// The checkpoint, if it was asked for.
+    pub(crate) at: Option<Id>,
+    pub(crate) checkpoint: Option<Checkpoint>,
+    /// The questions that can be answered there: at the newest those that are open, at an old one all.
+    pub(crate) questions: Vec<Interrupt>,
+}
+
+impl Beginning {
+    /// At the newest checkpoint, or at the one that is meant by `at`.
+    pub(crate) async fn find(
+        store: &Store,
+        thread: &ThreadKey,
+        newest: Option<Checkpoint>,
+        at: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let Some(said) = at else {
+            let open = newest.as_ref().map(Checkpoint::open_questions);
+            return Ok(Self {
+                at: None,
+                questions: open.unwrap_or_default(),
+                checkpoint: newest,
+            });
+        };
+        let id = Tree::load(store, thread).await?.find(said)?;
+        let is_newest = newest.is_some_and(|newest| newest.id == id);
+        let checkpoint = store.checkpoint(thread, id).await?;
+        Ok(Self {
+            at: Some(id),
+            questions: match is_newest {
+                true => checkpoint.open_questions(),
+                false => checkpoint.all_questions(),
+            },
+            checkpoint: Some(checkpoint),
+        })
+    }
+}
+
+/// The graph of a thread, loaded as it was last run.
+pub(crate) struct Reopened {
+    pub(crate) host: Host,
+    pub(crate) graph: LoadedGraph,
+    pub(crate) setup: Setup,
+}
+
+/// What a thread is opened with beside what is noted of it.
+#[derive(Debug, Default)]
+pub(crate) struct Reopen {
+    /// Settings on top of its own.
+    pub(crate) set: Vec<String>,
+    /// Another configuration.
+    pub(crate) config: Option<PathBuf>,
+    /// Whether its kept definition is wanted, whatever became of the graph file.
+    pub(crate) pin: bool,
+}
+
+/// Loads the graph that a thread was last run with.
+pub(crate) fn reopen(
+    cx: &mut Cx,
+    thread: &str,
+    notes: &Notes,
+    with: Reopen,
+) -> Result<Reopened, Failure> {
+    let notes = notes.clone().found_again(cx);
+    let mut setup = notes.setup.clone();
+    if setup.set.is_empty() {
+        setup.directory = cx.env.directory.clone();
+    } else if !with.set.is_empty() && setup.directory != cx.env.directory {
+        return Err(Failure::usage(format!(
+            "thread `{thread}` was run with `--set` in {}, and relative paths in more of it would be taken from there",
+            setup.directory.display()
+        ))
+        .hint(format!(
+            "go there first: `cd {}`",
+            quoted(&setup.directory.display().to_string())
+        )));
+    }
+    setup.set.extend(with.set);
+    if let Some(config) = &with.config {
+        setup.config = cx.env.absolute(config);
+    }
+    let host = Host::open(cx, &setup)?;
+    let graph = load(cx, &host, thread, &notes, with.pin)?;
+    Ok(Reopened { host, graph, setup })
 }
 
 /// The answers that the command gives, if it gives any.

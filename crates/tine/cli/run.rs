@@ -5,6 +5,7 @@ use super::execute::{Job, MESSAGES, Reply, Start, execute};
 use super::failure::Failure;
 use super::host::Host;
 use super::place;
+use super::resume::Beginning;
 use super::setup::{ConfigArgs, Notes, RunSwitch, Setup, Unsaid};
 use super::status::Status;
 use super::store::Store;
@@ -17,7 +18,9 @@ use clap::Args;
 use std::path::PathBuf;
 use tine::engine::checkpoint::Scope;
 use tine::engine::message::Role;
-use tine::engine::{Input, Message, Resume, ThreadKey, Update, Value, World as _, Write};
+use tine::engine::{
+    Input, Interrupt, Message, Resume, ThreadKey, Update, Value, World as _, Write,
+};
 use tine::graphfile::LoadedGraph;
 
 /// Runs a graph file on a thread
@@ -32,6 +35,9 @@ pub(crate) struct RunArgs {
     /// The thread; a new one if not given
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
+    /// Begins at an old checkpoint of the thread: its id, the beginning of it, or `step:N`
+    #[arg(long, value_name = "ID", requires = "thread")]
+    at: Option<String>,
     #[command(flatten)]
     config: ConfigArgs,
     /// Values of input channels, as a JSON object, written out, in a file (@FILE) or from standard
@@ -92,6 +98,8 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
     {
         Notes::from_map(&thread.thread, &info.meta)?.check(&thread.thread, &graph.outline)?;
     }
+    let newest = store.0.load(&Scope::root(thread.clone()), None).await?;
+    let begins = Beginning::find(&store, &thread, newest, args.at.as_deref()).await?;
     let folders = host.shared_home();
     let uploads = sources.bring(&host, &thread)?;
     let store_of_refused = store.0.clone();
@@ -106,8 +114,17 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
             false => Mode::Text,
         },
         max_steps: args.max_steps,
+        at: begins.at,
     };
-    let ended = begin(cx, job, said, &uploads, args.input.is_none()).await;
+    let ended = begin(
+        cx,
+        job,
+        begins.questions,
+        said,
+        &uploads,
+        args.input.is_none(),
+    )
+    .await;
     if ended.is_err() && !uploads.is_empty() {
         uploads.take_back();
         // A refused run leaves no thread, so it leaves no folders of one either.
@@ -122,12 +139,13 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
 async fn begin(
     cx: &mut Cx,
     mut job: Job,
+    questions: Vec<Interrupt>,
     said: Said,
     uploads: &Uploads,
     only_said: bool,
 ) -> Result<Status, Failure> {
     let input = input(said, uploads, &job.graph)?;
-    let start = start(cx, &job, input, only_said).await?;
+    let start = start(cx, &job, questions, input, only_said)?;
     // Said or not: a crash may come before it is.
     job.notes.unsaid = start.unsaid().cloned();
     execute(cx, job, start).await
@@ -240,13 +258,14 @@ fn input(said: Said, uploads: &Uploads, graph: &LoadedGraph) -> Result<Update, F
 /// New input; or, if the thread waits for the user's words and the input is just that, the answers.
 ///
 /// Words that are `only_said` do not pass over the question of an `interrupt` node; an input that is spelled out does.
-async fn start(cx: &Cx, job: &Job, input: Update, only_said: bool) -> Result<Start, Failure> {
+fn start(
+    cx: &Cx,
+    job: &Job,
+    questions: Vec<Interrupt>,
+    input: Update,
+    only_said: bool,
+) -> Result<Start, Failure> {
     let thread = &job.thread;
-    let scope = Scope::root(thread.clone());
-    let checkpoint = job.store.0.load(&scope, None).await?;
-    let questions = checkpoint
-        .map(|checkpoint| checkpoint.open_questions())
-        .unwrap_or_default();
     let Some(message) = only_message(&input) else {
         return Ok(Start::Input(Input::New(input)));
     };

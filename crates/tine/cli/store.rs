@@ -5,7 +5,8 @@ use super::failure::Failure;
 use super::terminal::line::{clean, quoted};
 use std::sync::Arc;
 use tine::engine::checkpoint::{Checkpointer, Scope, ThreadInfo};
-use tine::engine::{Checkpoint, ThreadKey};
+use tine::engine::world::Id;
+use tine::engine::{Checkpoint, StoreError, ThreadKey};
 use tine::stores::{SqliteCheckpointer, SqliteOptions};
 
 /// The store of threads, open.
@@ -54,10 +55,26 @@ impl Store {
         let checkpoint = store.0.load(&Scope::root(key), None).await?;
         Ok((store, info, checkpoint))
     }
+
+    /// A checkpoint that is known to be there.
+    pub(crate) async fn checkpoint(
+        &self,
+        thread: &ThreadKey,
+        id: Id,
+    ) -> Result<Checkpoint, Failure> {
+        let found = self.0.load(&Scope::root(thread.clone()), Some(id)).await?;
+        found.ok_or_else(|| {
+            StoreError::UnknownCheckpoint {
+                thread: thread.to_string().into(),
+                id: id.to_string(),
+            }
+            .into()
+        })
+    }
 }
 
 /// The names that a mistyped one may stand for, likeliest first.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     const LEAST: f64 = 0.75;
     const MOST: usize = 3;
     let mut scored: Vec<(f64, &str)> = known

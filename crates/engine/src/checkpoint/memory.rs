@@ -3,7 +3,7 @@
 use super::apply;
 use super::records::Records;
 use super::{
-    Advance, Checkpoint, Checkpointer, RecordKind, RecordOp, Scope, ThreadInfo, ThreadKey,
+    Advance, Checkpoint, Checkpointer, Record, RecordKind, RecordOp, Scope, ThreadInfo, ThreadKey,
     ThreadWriter,
 };
 use crate::channel::EffectError;
@@ -28,6 +28,8 @@ pub struct MemoryCheckpointer {
 #[derive(Debug, Default)]
 struct Thread {
     held: AtomicBool,
+    /// Whether who holds it is asked to stop.
+    asked: AtomicBool,
     content: Mutex<Content>,
 }
 
@@ -55,6 +57,12 @@ struct One {
     parent: Option<usize>,
     /// None for most: a step of one task records nothing.
     records: Option<Box<Records>>,
+}
+
+impl One {
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().flat_map(|all| all.iter())
+    }
 }
 
 /// How many changes a load may replay before it keeps what they came to.
@@ -122,12 +130,7 @@ impl Stored {
             };
             let one = &self.checkpoints[place];
             loaded.push(Checkpoint {
-                records: one
-                    .records
-                    .iter()
-                    .flat_map(|all| all.iter())
-                    .cloned()
-                    .collect(),
+                records: one.records().cloned().collect(),
                 ..Checkpoint::advanced(before, (*one.advance).clone())?
             });
         }
@@ -149,10 +152,13 @@ fn damaged(thread: &ThreadKey, error: &EffectError) -> StoreError {
     }
 }
 
+/// Who else can have a thread.
+const HOLDER: &str = "another run of this process";
+
 fn held(thread: &ThreadKey) -> StoreError {
     StoreError::Held {
         thread: thread.to_string().into(),
-        holder: "another run of this process".into(),
+        holder: HOLDER.into(),
     }
 }
 
@@ -163,6 +169,20 @@ impl MemoryCheckpointer {
         Self::default()
     }
 
+    fn take(&self, key: &ThreadKey) -> Result<Writer, StoreError> {
+        // Taken while the entry is locked, so that no deletion comes in between.
+        let entry = self.threads.entry(key.clone()).or_default();
+        if entry.held.swap(true, Ordering::AcqRel) {
+            return Err(held(key));
+        }
+        entry.asked.store(false, Ordering::Release);
+        Ok(Writer {
+            threads: self.threads.clone(),
+            key: key.clone(),
+            thread: entry.clone(),
+        })
+    }
+
     fn get(&self, thread: &ThreadKey) -> Option<Arc<Thread>> {
         self.threads.get(thread).map(|thread| thread.clone())
     }
@@ -171,16 +191,7 @@ impl MemoryCheckpointer {
 #[async_trait]
 impl Checkpointer for MemoryCheckpointer {
     async fn open(&self, key: &ThreadKey) -> Result<Arc<dyn ThreadWriter>, StoreError> {
-        // Taken while the entry is locked, so that no deletion comes in between.
-        let entry = self.threads.entry(key.clone()).or_default();
-        if entry.held.swap(true, Ordering::AcqRel) {
-            return Err(held(key));
-        }
-        Ok(Arc::new(Writer {
-            threads: self.threads.clone(),
-            key: key.clone(),
-            thread: entry.clone(),
-        }))
+        Ok(Arc::new(self.take(key)?))
     }
 
     async fn load(&self, scope: &Scope, id: Option<Id>) -> Result<Option<Checkpoint>, StoreError> {
@@ -268,6 +279,69 @@ impl Checkpointer for MemoryCheckpointer {
             return Err(held(key));
         }
         Ok(deleted.is_some())
+    }
+
+    async fn namespaces(&self, key: &ThreadKey) -> Result<Vec<Arc<str>>, StoreError> {
+        let Some(thread) = self.get(key) else {
+            return Ok(Vec::new());
+        };
+        let content = thread.content();
+        let graphs = content.graphs.iter();
+        let stored = graphs.filter(|(_, stored)| !stored.checkpoints.is_empty());
+        Ok(stored.map(|(namespace, _)| namespace.clone()).collect())
+    }
+
+    async fn advances(
+        &self,
+        scope: &Scope,
+        from: u64,
+        limit: Option<usize>,
+    ) -> Result<Vec<Advance>, StoreError> {
+        let Some(thread) = self.get(&scope.thread) else {
+            return Ok(Vec::new());
+        };
+        let content = thread.content();
+        let Some(stored) = content.graphs.get(&scope.namespace) else {
+            return Ok(Vec::new());
+        };
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let wanted = stored.checkpoints.iter().skip(from);
+        let wanted = wanted.take(limit.unwrap_or(usize::MAX));
+        Ok(wanted
+            .map(|one| Advance {
+                records: one.records().cloned().collect(),
+                ..(*one.advance).clone()
+            })
+            .collect())
+    }
+
+    async fn rename(&self, key: &ThreadKey, to: &ThreadKey) -> Result<bool, StoreError> {
+        // Who holds both keeps all others out.
+        let (from, to) = (self.take(key)?, self.take(to)?);
+        if !to.thread.content().is_empty() {
+            let thread = to.key.to_string().into();
+            return Err(StoreError::Exists { thread });
+        }
+        let content = std::mem::take(&mut *from.thread.content());
+        let found = !content.is_empty();
+        *to.thread.content() = content;
+        Ok(found)
+    }
+
+    async fn ask_to_stop(&self, key: &ThreadKey) -> Result<Option<String>, StoreError> {
+        let thread = self.get(key);
+        let held = thread.filter(|thread| thread.held.load(Ordering::Acquire));
+        Ok(held.map(|thread| {
+            thread.asked.store(true, Ordering::Release);
+            HOLDER.to_owned()
+        }))
+    }
+
+    async fn is_asked_to_stop(&self, key: &ThreadKey) -> Result<bool, StoreError> {
+        let thread = self.get(key);
+        Ok(thread.is_some_and(|thread| {
+            thread.held.load(Ordering::Acquire) && thread.asked.load(Ordering::Acquire)
+        }))
     }
 }
 

@@ -227,8 +227,9 @@ impl Checkpoint {
         open.into_iter().map(|open| open.interrupt).collect()
     }
 
-    /// All questions asked here, in the order of their tasks.
-    pub(crate) fn all_questions(&self) -> Vec<crate::interrupt::Interrupt> {
+    /// All questions asked here, answered or not, in the order of their tasks.
+    #[must_use]
+    pub fn all_questions(&self) -> Vec<crate::interrupt::Interrupt> {
         questions::all_questions(&self.records)
     }
 }
@@ -291,6 +292,9 @@ impl Scope {
 /// checkpoint never changes once written, records are durable when [`ThreadWriter::record`] returns, and a thread has
 /// one writer at a time. [`Checkpoint::advanced`] and [`RecordOp::apply_all`] do what every store has to do when it
 /// loads; `examples/json_files` in the repository is a small store that works.
+///
+/// The methods with a body may be left out: runs need none of them. Copying and exporting threads, and asking from
+/// outside that a run stops, do.
 #[async_trait]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can not store threads",
@@ -339,6 +343,70 @@ pub trait Checkpointer: Send + Sync {
     /// # Errors
     /// [`StoreError::Held`] if it has a writer.
     async fn delete(&self, thread: &ThreadKey) -> Result<bool, StoreError>;
+
+    /// Lists the graphs of a thread that have checkpoints, by their namespaces, in order: the root, whose namespace is
+    /// empty, comes first. None if there is no such thread.
+    ///
+    /// # Errors
+    /// If the store is not available, or can not tell.
+    async fn namespaces(&self, thread: &ThreadKey) -> Result<Vec<Arc<str>>, StoreError> {
+        unsupported(format!("listing the graphs of thread `{thread}`"))
+    }
+
+    /// Reads checkpoints as they were stored, oldest first: what each changed, not what came of it. Begins with the one
+    /// of number `from`, counted from 0 in the order in which they were stored, and gives at most `limit`.
+    ///
+    /// Each has its records as they stand now, without the finished writes ([`RecordKind::Done`]) of one that has
+    /// children. So [`ThreadWriter::advance`] with one after the other makes the same checkpoints again, elsewhere or
+    /// under another name.
+    ///
+    /// # Errors
+    /// If stored data is damaged or the store is not available, or can not tell.
+    async fn advances(
+        &self,
+        scope: &Scope,
+        from: u64,
+        limit: Option<usize>,
+    ) -> Result<Vec<Advance>, StoreError> {
+        let _ = (from, limit);
+        let thread = &scope.thread;
+        unsupported(format!(
+            "reading what each step of thread `{thread}` changed"
+        ))
+    }
+
+    /// Gives a thread another name, with everything in it, in one commit; false if there is no such thread.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] if there is a thread of that name, [`StoreError::Held`] if one of the two has a writer; or
+    /// if the store is not available, or can not rename.
+    async fn rename(&self, thread: &ThreadKey, to: &ThreadKey) -> Result<bool, StoreError> {
+        unsupported(format!("renaming thread `{thread}` to `{to}`"))
+    }
+
+    /// Asks the writer of a thread to let it go. Gives who has it, as far as is known; `None` if nobody does.
+    ///
+    /// This only leaves the wish: who runs the thread looks for it with [`is_asked_to_stop`](Self::is_asked_to_stop) and
+    /// ends the run, or does not. It is gone when the writer is.
+    ///
+    /// # Errors
+    /// If the store is not available, or has no such wishes.
+    async fn ask_to_stop(&self, thread: &ThreadKey) -> Result<Option<String>, StoreError> {
+        unsupported(format!("asking who runs thread `{thread}` to stop"))
+    }
+
+    /// Whether somebody asked the writer that a thread has now to let it go. Takes little, and no lease.
+    ///
+    /// # Errors
+    /// If the store is not available.
+    async fn is_asked_to_stop(&self, thread: &ThreadKey) -> Result<bool, StoreError> {
+        let _ = thread;
+        Ok(false)
+    }
+}
+
+fn unsupported<T>(what: String) -> Result<T, StoreError> {
+    Err(StoreError::Unsupported { what })
 }
 
 /// The one writer of a thread. Dropping it lets the thread go.

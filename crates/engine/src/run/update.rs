@@ -4,7 +4,7 @@ use super::Runner;
 use super::attempt::finish_as;
 use super::base::{Base, Stands};
 use super::begin::{abandon_open, plan_start, settle};
-use super::command::{input_writes, nowhere};
+use super::command::{fold_command, input_writes, nowhere};
 use super::durable::Durable;
 use super::infer::last_ran;
 use super::open::{self, Invocation};
@@ -18,7 +18,7 @@ use crate::checkpoint::{
 use crate::command::{END, Output, START};
 use crate::error::RunError;
 use crate::graph::Graph;
-use crate::step::{Done, Results, Task, TaskKind, apply, plan_unlimited};
+use crate::step::{Done, Planned, Results, Task, TaskKind, apply, plan_unlimited};
 use crate::value::Value;
 use crate::world::Id;
 use std::collections::BTreeMap;
@@ -40,6 +40,9 @@ pub enum UpdateAs {
     /// The end, without any writes: what is planned is dropped. The writes of tasks that have finished are kept, and go
     /// where they lead.
     End,
+    /// The end, without any writes: as [`End`](Self::End), and nothing runs after it. What finished tasks lead to is
+    /// dropped too, and the input of a run that has not started is kept as if it had.
+    Cancel,
     /// Nothing, without any writes: a copy of the checkpoint, with the parent that it has.
     Copy,
 }
@@ -92,6 +95,25 @@ impl Runner {
     ) -> Result<Id, RunError> {
         let update = ThreadUpdate::new(by, output);
         self.bulk_update(thread, None, vec![vec![update]]).await
+    }
+
+    /// Gives up what a thread has planned, asked and not finished: open tasks say what remains of them
+    /// ([`Node::abandon`](crate::Node::abandon)), as when new input takes their place, and nothing is left to run. Gives
+    /// the id of the new checkpoint; `None` if nothing was planned, or there is no such thread.
+    ///
+    /// # Errors
+    /// As [`Runner::bulk_update`].
+    pub async fn cancel(&self, thread: &ThreadKey) -> Result<Option<Id>, RunError> {
+        let checkpointer = self.stored("cancelling a thread")?;
+        let scope = Scope::root(thread.clone());
+        let newest = checkpointer.load(&scope, None).await?;
+        if newest.is_none_or(|newest| newest.next.is_empty()) {
+            return Ok(None);
+        }
+        let update = ThreadUpdate::new(UpdateAs::Cancel, Output::default());
+        self.bulk_update(thread, None, vec![vec![update]])
+            .await
+            .map(Some)
     }
 
     /// Updates a thread in several steps, each of one or several updates that are folded together; on top of the
@@ -178,9 +200,9 @@ fn check(graph: &Graph, steps: &[Vec<ThreadUpdate>]) -> Result<(), RunError> {
                     let message = "an update as the input can not go anywhere; its writes are what the run starts with";
                     return Err(refused(graph, message));
                 }
-                UpdateAs::End if empty => "the end",
+                UpdateAs::End | UpdateAs::Cancel if empty => "the end",
                 UpdateAs::Copy if empty && number == 0 => "a copy",
-                UpdateAs::End => {
+                UpdateAs::End | UpdateAs::Cancel => {
                     let message =
                         "an update as the end can not write or go anywhere; make it as a node";
                     return Err(refused(graph, message));
@@ -230,6 +252,10 @@ impl Updating<'_> {
             }
             UpdateAs::End => {
                 self.end().await?;
+                Source::Update
+            }
+            UpdateAs::Cancel => {
+                self.cancel().await?;
                 Source::Update
             }
             UpdateAs::Copy => {
@@ -287,6 +313,29 @@ impl Updating<'_> {
         let (tasks, results): (Vec<Task>, Results) = finished.into_iter().unzip();
         apply(&graph, &mut session.thread, &tasks, results)?;
         session.records.clear();
+        Ok(())
+    }
+
+    async fn cancel(&mut self) -> Result<(), RunError> {
+        let session = &mut self.session;
+        let graph = session.run.graph.clone();
+        let planned = session.thread.next.clone();
+        for planned in planned {
+            if let Planned::Start { writes, .. } = planned {
+                let id = session.run.world.new_id();
+                let targets = Vec::new();
+                let input = RecordKind::Command {
+                    id,
+                    writes,
+                    targets,
+                };
+                fold_command(&graph, &mut session.thread, session.head, &input)?;
+            }
+        }
+        self.end().await?;
+        let thread = &mut self.session.thread;
+        thread.next.clear();
+        thread.deferred.clear();
         Ok(())
     }
 

@@ -6,11 +6,13 @@
 //! [`from_value`]).
 
 mod de;
+mod diff;
 mod list;
 mod number;
 mod ser;
 
 pub use de::from_value;
+pub use diff::{Change, ChangeKind, Part, diff};
 pub use list::{Iter, List};
 pub use number::Number;
 pub use ser::{ValueError, to_value};

@@ -1,6 +1,6 @@
 //! Tasks in the middle of their work when new input comes: what they say remains of it.
 
-use crate::scene::{Count, Scene, answer, block_on, input, nothing, pause, poll_until};
+use crate::scene::{Count, Scene, answer, block_on, input, nothing, pause, poll_until, thread};
 use async_trait::async_trait;
 use serde_json::json;
 use tine_engine::channel::{append, last};
@@ -290,4 +290,60 @@ fn leaving_a_task_may_take_time_and_can_be_cancelled() {
     let refused = block_on(scene.run(nothing(), options)).unwrap_err();
     assert_eq!(refused.code(), "cancelled");
     assert_eq!(scene.state().interrupts.len(), 1);
+}
+
+#[test]
+fn a_thread_that_is_cancelled_has_nothing_left_to_run() {
+    let scene = left(Does::PaysAndAsks);
+    let cancelled = block_on(scene.runner.cancel(&thread())).unwrap();
+    let state = scene.state();
+    assert_eq!(Some(state.id), cancelled);
+    assert_eq!(log(&scene), r#"["me","paid"]"#);
+    assert!(state.next.is_empty() && state.interrupts.is_empty());
+    assert_eq!(block_on(scene.runner.cancel(&thread())).unwrap(), None);
+    assert_eq!(scene.invoke(Input::Continue).unwrap().exit.name(), "done");
+    scene
+        .invoke(input(json!({"log": "input", "who": "you"})))
+        .unwrap();
+    scene.invoke(answer("yes")).unwrap();
+    assert_eq!(log(&scene), r#"["me","paid","input","ran"]"#);
+}
+
+#[test]
+fn a_run_that_is_cancelled_before_it_started_keeps_its_input() {
+    let scene = Scene::new(graph(Does::Asks, &Count::default()));
+    let options = RunOptions::default();
+    options.cancel.cancel();
+    let stopped = block_on(scene.run(input(json!({"log": "input"})), options)).unwrap();
+    assert_eq!(stopped.exit.name(), "cancelled");
+    block_on(scene.runner.cancel(&thread())).unwrap();
+    assert_eq!(log(&scene), r#"["input"]"#);
+    assert!(scene.state().next.is_empty());
+}
+
+#[test]
+fn what_finished_before_a_thread_was_cancelled_is_kept_and_goes_nowhere() {
+    let mut graph = Graph::builder("two");
+    graph.channel("log", append::<Value>());
+    graph.node("ask", async |cx: NodeCx| {
+        cx.interrupt("well?")?;
+        Ok::<_, NodeError>(())
+    });
+    graph.node("work", async |_: NodeCx| {
+        Ok::<_, NodeError>(Update::new().set("log", "worked"))
+    });
+    graph.node("after", async |_: NodeCx| {
+        Ok::<_, NodeError>(Update::new().set("log", "after"))
+    });
+    graph
+        .edge(START, "ask")
+        .edge(START, "work")
+        .edge("work", "after");
+    let scene = Scene::new(graph.build().unwrap());
+    scene.invoke(nothing()).unwrap();
+    block_on(scene.runner.cancel(&thread())).unwrap();
+    assert_eq!(log(&scene), r#"["worked"]"#);
+    assert!(scene.state().next.is_empty());
+    assert_eq!(scene.invoke(Input::Continue).unwrap().exit.name(), "done");
+    assert_eq!(log(&scene), r#"["worked"]"#);
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tine_engine::StoreError;
 use tine_engine::checkpoint::ThreadKey;
 
@@ -49,12 +50,51 @@ impl Lease {
             if !is_at(&file, &path).map_err(failed)? {
                 continue;
             }
+            // What was asked of the last holder is no matter of this one.
+            drop(fs::remove_file(wish(&path)));
             file.set_len(0)
-                .and_then(|()| file.write_all(own_name().as_bytes()))
+                .and_then(|()| file.write_all(own_mark().as_bytes()))
                 .map_err(failed)?;
             return Ok(Self { _file: file, path });
         }
     }
+}
+
+/// Asks who holds a thread to stop. Gives who that is; `None` if nobody holds it.
+pub(super) fn ask_to_stop(folder: &Path, thread: &ThreadKey) -> io::Result<Option<String>> {
+    let path = folder.join(file_name(thread));
+    let mut file = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    match file.try_lock_shared() {
+        // Left by a process that died.
+        Ok(()) => return Ok(None),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    let mark = read_mark(&mut file).unwrap_or_default();
+    // It names who is meant, for who comes next is not.
+    fs::write(wish(&path), &mark)?;
+    Ok(Some(name_in(&mark)))
+}
+
+/// Whether who holds a thread now is asked to stop.
+pub(super) fn is_asked_to_stop(folder: &Path, thread: &ThreadKey) -> io::Result<bool> {
+    let path = folder.join(file_name(thread));
+    let read = |path: &Path| match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    };
+    let Some(meant) = read(&wish(&path))? else {
+        return Ok(false);
+    };
+    Ok(!meant.is_empty() && read(&path)? == Some(meant))
+}
+
+/// Where it is written that the holder of a lock file is asked to stop.
+fn wish(lock: &Path) -> PathBuf {
+    lock.with_extension("stop")
 }
 
 impl Drop for Lease {
@@ -62,6 +102,7 @@ impl Drop for Lease {
         // Where the identity of a file can not be told, removing it would race with the next holder.
         if cfg!(unix) {
             // A file that stays is only untidy.
+            drop(fs::remove_file(wish(&self.path)));
             drop(fs::remove_file(&self.path));
         }
     }
@@ -134,11 +175,27 @@ fn own_name() -> String {
     name
 }
 
+/// What a holder writes into the lock file: its name, and below it what tells this time from others.
+fn own_mark() -> String {
+    static TAKEN: AtomicU64 = AtomicU64::new(0);
+    let times = TAKEN.fetch_add(1, Ordering::Relaxed);
+    format!("{}\n{times}\n", own_name())
+}
+
 /// Who wrote the lock file, as far as it says.
 fn holder(file: &mut File) -> String {
-    let mut name = String::new();
-    let read = file.take(200).read_to_string(&mut name);
-    if read.is_err() || name.is_empty() {
+    name_in(&read_mark(file).unwrap_or_default())
+}
+
+fn read_mark(file: &mut File) -> io::Result<String> {
+    let mut mark = String::new();
+    file.take(200).read_to_string(&mut mark)?;
+    Ok(mark)
+}
+
+fn name_in(mark: &str) -> String {
+    let name = mark.lines().next().unwrap_or_default();
+    if name.is_empty() {
         "another process".to_owned()
     } else if name == own_name() {
         "another run of this process".to_owned()
@@ -166,7 +223,7 @@ fn is_at(_: &File, _: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn any_id_is_only_a_name() {
@@ -208,6 +265,27 @@ mod tests {
             thread: thread.into(),
         };
         assert_ne!(file_name(&key("a", "bc")), file_name(&key("ab", "c")));
+    }
+
+    #[test]
+    fn a_wish_is_meant_for_who_holds_the_thread() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = ThreadKey::local("t");
+        let asked = || is_asked_to_stop(folder.path(), &key).unwrap();
+        assert_eq!(ask_to_stop(folder.path(), &key).unwrap(), None);
+        let lease = Lease::take(folder.path(), &key).unwrap();
+        assert!(!asked());
+        let holder = ask_to_stop(folder.path(), &key).unwrap();
+        assert_eq!(holder.as_deref(), Some("another run of this process"));
+        assert!(asked());
+        let mark = fs::read(wish(&folder.path().join(file_name(&key)))).unwrap();
+        drop(lease);
+        assert!(!asked());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let _next = Lease::take(folder.path(), &key).unwrap();
+        // One that came too late.
+        fs::write(wish(&folder.path().join(file_name(&key))), mark).unwrap();
+        assert!(!asked());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tine_engine::StoreError;
 use tine_engine::checkpoint::{
-    Checkpoint, Checkpointer, Scope, ThreadInfo, ThreadKey, ThreadWriter,
+    Advance, Checkpoint, Checkpointer, Scope, ThreadInfo, ThreadKey, ThreadWriter,
 };
 use tine_engine::world::Id;
 use write::Writer;
@@ -87,6 +87,13 @@ impl SqliteCheckpointer {
         })
     }
 
+    fn wishes(&self, error: &std::io::Error) -> StoreError {
+        StoreError::Unavailable {
+            place: self.database.locks().display().to_string(),
+            message: error.to_string(),
+        }
+    }
+
     /// Runs what may take long where it stops nobody.
     async fn apart<T: Send + 'static>(
         &self,
@@ -141,6 +148,40 @@ fn delete(database: &Database, key: &ThreadKey) -> Result<bool, StoreError> {
     })
 }
 
+fn rename(database: &Database, key: &ThreadKey, to: &ThreadKey) -> Result<bool, StoreError> {
+    let _from = Lease::take(database.locks(), key)?;
+    let _to = Lease::take(database.locks(), to)?;
+    database.write("a thread's name", key, |connection| {
+        let stored: Option<bool> = connection
+            .query_row(
+                "SELECT meta <> '{}' OR EXISTS (SELECT 1 FROM graph WHERE graph.thread = thread.number)
+                 FROM thread WHERE tenant = ?1 AND id = ?2",
+                params![to.tenant, to.thread],
+                |row| row.get(0),
+            )
+            .optional()?;
+        match stored {
+            Some(true) => {
+                let thread = to.to_string().into();
+                return Err(StoreError::Exists { thread }.into());
+            }
+            // One that was opened and never stored.
+            Some(false) => {
+                connection.execute(
+                    "DELETE FROM thread WHERE tenant = ?1 AND id = ?2",
+                    params![to.tenant, to.thread],
+                )?;
+            }
+            None => {}
+        }
+        let renamed = connection.execute(
+            "UPDATE thread SET tenant = ?3, id = ?4, token = token + 1 WHERE tenant = ?1 AND id = ?2",
+            params![key.tenant, key.thread, to.tenant, to.thread],
+        )?;
+        Ok(renamed > 0)
+    })
+}
+
 #[async_trait]
 impl Checkpointer for SqliteCheckpointer {
     async fn open(&self, thread: &ThreadKey) -> Result<Arc<dyn ThreadWriter>, StoreError> {
@@ -190,6 +231,45 @@ impl Checkpointer for SqliteCheckpointer {
     async fn delete(&self, thread: &ThreadKey) -> Result<bool, StoreError> {
         let key = thread.clone();
         self.apart(move |database| delete(database, &key)).await
+    }
+
+    async fn namespaces(&self, thread: &ThreadKey) -> Result<Vec<Arc<str>>, StoreError> {
+        let key = thread.clone();
+        self.apart(move |database| {
+            database.read(Some(&key), |connection| read::namespaces(connection, &key))
+        })
+        .await
+    }
+
+    async fn advances(
+        &self,
+        scope: &Scope,
+        from: u64,
+        limit: Option<usize>,
+    ) -> Result<Vec<Advance>, StoreError> {
+        let scope = scope.clone();
+        self.apart(move |database| {
+            database.read(Some(&scope.thread), |connection| {
+                read::advances(connection, &scope, from, limit)
+            })
+        })
+        .await
+    }
+
+    async fn rename(&self, thread: &ThreadKey, to: &ThreadKey) -> Result<bool, StoreError> {
+        let (key, to) = (thread.clone(), to.clone());
+        self.apart(move |database| rename(database, &key, &to))
+            .await
+    }
+
+    async fn ask_to_stop(&self, thread: &ThreadKey) -> Result<Option<String>, StoreError> {
+        let asked = lease::ask_to_stop(self.database.locks(), thread);
+        asked.map_err(|error| self.wishes(&error))
+    }
+
+    async fn is_asked_to_stop(&self, thread: &ThreadKey) -> Result<bool, StoreError> {
+        let asked = lease::is_asked_to_stop(self.database.locks(), thread);
+        asked.map_err(|error| self.wishes(&error))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::json;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use tine_engine::channel::Effect;
 use tine_engine::checkpoint::{
@@ -183,7 +184,7 @@ pub(super) fn load(
     let Some(place) = place else {
         return Ok(None);
     };
-    let stored = stored(connection, graph, place.sequence + 1, 1)?
+    let stored = stored(connection, graph, 0..place.sequence + 1, 1)?
         .pop()
         .ok_or_else(|| Fault::damaged("a checkpoint", &"its row is gone"))?;
     let mut checkpoint = advanced(values(connection, graph, place)?, stored.advance)?;
@@ -214,7 +215,7 @@ pub(super) fn history(
     // Where in `checkpoints` each number is, and the values of parents that are older than all of them.
     let mut known: BTreeMap<i64, usize> = BTreeMap::new();
     let mut older: BTreeMap<i64, Map> = BTreeMap::new();
-    for mut stored in stored(connection, graph, end, limit)? {
+    for mut stored in stored(connection, graph, 0..end, limit)? {
         let values = match stored.parent {
             None => Map::new(),
             Some(parent) => match known.get(&parent) {
@@ -252,16 +253,58 @@ fn advanced(values: Map, advance: Advance) -> Result<Checkpoint, Fault> {
         .map_err(|error| Fault::damaged(format!("checkpoint `{id}`"), &error))
 }
 
-/// At most `limit` rows of checkpoints stored before the `end`th, the last ones, oldest first.
-fn stored(connection: &Connection, graph: i64, end: i64, limit: i64) -> Result<Vec<Stored>, Fault> {
+/// Reads checkpoints as they were stored, from the one of number `from` on, oldest first.
+pub(super) fn advances(
+    connection: &Connection,
+    scope: &Scope,
+    from: u64,
+    limit: Option<usize>,
+) -> Result<Vec<Advance>, Fault> {
+    let Some(graph) = graph(connection, scope)? else {
+        return Ok(Vec::new());
+    };
+    let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let from = i64::try_from(from).unwrap_or(i64::MAX);
+    let end = limit.map_or(i64::MAX, |limit| from.saturating_add(whole(limit)));
+    let names: BTreeMap<i64, Arc<str>> = channels(connection, graph)?.into_iter().collect();
+    let mut advances = Vec::new();
+    for mut stored in stored(connection, graph, from..end, i64::MAX)? {
+        stored.advance.effects = effects(connection, &stored, &names)?;
+        stored.advance.records = records(connection, stored.place.number)?;
+        advances.push(stored.advance);
+    }
+    Ok(advances)
+}
+
+/// The namespaces of a thread's graphs.
+pub(super) fn namespaces(
+    connection: &Connection,
+    thread: &ThreadKey,
+) -> Result<Vec<Arc<str>>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT graph.namespace FROM thread JOIN graph ON graph.thread = thread.number
+         WHERE thread.tenant = ?1 AND thread.id = ?2 ORDER BY graph.namespace",
+    )?;
+    let rows = statement.query_map(params![thread.tenant, thread.thread], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// At most `limit` rows of the checkpoints of these numbers, the last ones, oldest first.
+fn stored(
+    connection: &Connection,
+    graph: i64,
+    numbers: Range<i64>,
+    limit: i64,
+) -> Result<Vec<Stored>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT it.number, it.sequence, it.branch, it.parent, it.first_effect, it.effects,
                 it.id, parent.id, it.step, it.source, it.created, it.run, it.next, it.joins, it.deferred,
                 it.ran, it.invocation
          FROM checkpoint AS it LEFT JOIN checkpoint AS parent ON parent.number = it.parent
-         WHERE it.graph = ?1 AND it.sequence < ?2 ORDER BY it.sequence DESC LIMIT ?3",
+         WHERE it.graph = ?1 AND it.sequence >= ?2 AND it.sequence < ?3
+         ORDER BY it.sequence DESC LIMIT ?4",
     )?;
-    let mut rows = statement.query(params![graph, end, limit])?;
+    let mut rows = statement.query(params![graph, numbers.start, numbers.end, limit])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let id = Id(u128::from_be_bytes(row.get(6)?));

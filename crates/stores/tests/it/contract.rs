@@ -33,17 +33,21 @@ pub(crate) async fn check(store: &dyn Checkpointer) {
     notes_are_merged(store).await;
     a_thread_has_one_writer(store).await;
     deleting_takes_everything(store).await;
+    a_thread_can_be_read_as_it_was_stored(store).await;
+    a_thread_can_be_renamed(store).await;
 }
 
 #[test]
 fn memory_keeps_the_contract() {
     wait(check(&MemoryCheckpointer::new()));
+    wait(a_writer_can_be_asked_to_stop(&MemoryCheckpointer::new()));
 }
 
 #[test]
 fn sqlite_keeps_the_contract() {
     let (_folder, store) = sqlite();
     wait(check(&store));
+    wait(a_writer_can_be_asked_to_stop(&store));
 }
 
 #[test]
@@ -625,4 +629,111 @@ async fn deleting_takes_everything(store: &dyn Checkpointer) {
         }
         assert_eq!(store.thread(&scope.thread).await.unwrap(), None);
     }
+}
+
+async fn a_thread_can_be_read_as_it_was_stored(store: &dyn Checkpointer) {
+    let scope = root("read");
+    let child = Scope {
+        namespace: "/child".into(),
+        ..scope.clone()
+    };
+    assert_eq!(store.namespaces(&scope.thread).await.unwrap(), []);
+    assert_eq!(store.advances(&scope, 0, None).await.unwrap(), []);
+    let writer = store.open(&scope.thread).await.unwrap();
+    let stored = [
+        advance(1, None, &[("list", set(Value::list())), ("n", set(1))]),
+        advance(2, Some(1), &[("list", append("b"))]),
+        advance(3, Some(1), &[("n", vec![Effect::Unset])]),
+        advance(4, Some(2), &[]),
+    ];
+    for stored in &stored {
+        let stored = stored.clone();
+        writer
+            .advance(&child.namespace, stored.clone())
+            .await
+            .unwrap();
+        writer.advance(&scope.namespace, stored).await.unwrap();
+    }
+    let paused = Record {
+        task: "p".into(),
+        kind: RecordKind::Paused,
+    };
+    let ops = [done("a"), paused.clone(), done("b")].map(RecordOp::Put);
+    writer
+        .record(&scope.namespace, Id(4), ops.into())
+        .await
+        .unwrap();
+    let spaces = store.namespaces(&scope.thread).await.unwrap();
+    assert_eq!(spaces, [namespace(""), namespace("/child")]);
+    assert_eq!(store.advances(&child, 0, None).await.unwrap(), stored);
+    for (from, limit, expected) in [(1, Some(2), 1..3), (3, Some(9), 3..4), (9, None, 4..4)] {
+        let some = store.advances(&child, from, limit).await.unwrap();
+        assert_eq!(some, stored[expected]);
+    }
+    let last = store.advances(&scope, 3, Some(1)).await.unwrap();
+    assert_eq!(last[0].records, [done("a"), paused.clone(), done("b")]);
+    // What had finished is in the child.
+    writer
+        .advance(&scope.namespace, advance(5, Some(4), &[]))
+        .await
+        .unwrap();
+    let last = store.advances(&scope, 3, Some(1)).await.unwrap();
+    assert_eq!(last[0].records, [paused]);
+}
+
+async fn a_writer_can_be_asked_to_stop(store: &dyn Checkpointer) {
+    let thread = root("asked").thread;
+    assert_eq!(store.ask_to_stop(&thread).await.unwrap(), None);
+    let writer = store.open(&thread).await.unwrap();
+    assert!(!store.is_asked_to_stop(&thread).await.unwrap());
+    let holder = store.ask_to_stop(&thread).await.unwrap();
+    assert_eq!(holder.as_deref(), Some("another run of this process"));
+    assert!(store.is_asked_to_stop(&thread).await.unwrap());
+    assert!(!store.is_asked_to_stop(&root("other").thread).await.unwrap());
+    drop(writer);
+    assert_eq!(store.ask_to_stop(&thread).await.unwrap(), None);
+    assert!(!store.is_asked_to_stop(&thread).await.unwrap());
+    let _next = store.open(&thread).await.unwrap();
+    assert!(!store.is_asked_to_stop(&thread).await.unwrap());
+}
+
+async fn a_thread_can_be_renamed(store: &dyn Checkpointer) {
+    let (old, new, taken) = (root("old"), root("new"), root("taken"));
+    assert!(!store.rename(&old.thread, &new.thread).await.unwrap());
+    for scope in [&old, &taken] {
+        let writer = store.open(&scope.thread).await.unwrap();
+        let stored = advance(1, None, &[("n", set(1))]);
+        writer
+            .advance(&scope.namespace, stored.clone())
+            .await
+            .unwrap();
+        writer.advance(&namespace("/child"), stored).await.unwrap();
+        let notes = [("note".into(), Value::from("kept"))].into();
+        writer.note(notes).await.unwrap();
+        // Whoever has one of them keeps it.
+        for (from, to) in [(&old, &new), (&new, &old)] {
+            if scope.thread == old.thread {
+                let error = store.rename(&from.thread, &to.thread).await.unwrap_err();
+                assert!(matches!(error, StoreError::Held { .. }), "{error}");
+            }
+        }
+    }
+    let error = store.rename(&old.thread, &taken.thread).await.unwrap_err();
+    assert_eq!(error.to_string(), "there is a thread `taken` already");
+    // One that was opened and never stored is none.
+    drop(store.open(&new.thread).await.unwrap());
+    assert!(store.rename(&old.thread, &new.thread).await.unwrap());
+    assert_eq!(store.thread(&old.thread).await.unwrap(), None);
+    assert_eq!(store.load(&old, None).await.unwrap(), None);
+    let info = store.thread(&new.thread).await.unwrap().unwrap();
+    assert_eq!((info.key, info.checkpoints), (new.thread.clone(), 1));
+    assert_eq!(info.meta["note"], Value::from("kept"));
+    let spaces = store.namespaces(&new.thread).await.unwrap();
+    assert_eq!(spaces, [namespace(""), namespace("/child")]);
+    let writer = store.open(&new.thread).await.unwrap();
+    writer
+        .advance(&new.namespace, advance(2, Some(1), &[("n", set(2))]))
+        .await
+        .unwrap();
+    assert_eq!(newest(store, &new, "n").await.as_deref(), Some("2"));
 }

@@ -8,6 +8,7 @@
     missing_docs
 )]
 
+mod archive;
 mod conformance;
 mod contract;
 mod damage;

@@ -100,7 +100,7 @@ fn row(info: ThreadInfo, checkpoint: Option<&Checkpoint>) -> Row {
         .and_then(|message| Message::from_value(message).ok())
         .map(|message| message.content.text());
     Row {
-        state: State::of(checkpoint),
+        state: State::of(&info.meta, checkpoint),
         graph: noted("name").unwrap_or_else(|| "?".to_owned()),
         about: first.unwrap_or_default(),
         info,

@@ -1,6 +1,7 @@
 //! `tine threads show`
 
 use super::state::State;
+use super::tree::Tree;
 use crate::cli::Cx;
 use crate::cli::artifact;
 use crate::cli::failure::Failure;
@@ -16,23 +17,43 @@ use tine::agent::cut_off;
 use tine::engine::checkpoint::{CallState, RecordKind, ThreadInfo};
 use tine::engine::message::{Role, ToolCall};
 use tine::engine::value::Map;
+use tine::engine::world::Id;
 use tine::engine::{Checkpoint, Interrupt, Message, Value};
 use tine::tools::paths::Home;
 
 /// Shows one thread: where it stands, what it asks, what was said and made
 #[derive(Args, Debug)]
-#[command(after_help = "EXAMPLES\n  tine threads show amber-heron-3f9c")]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct ShowArgs {
     /// The thread
     thread: String,
+    /// Shows an old checkpoint: its id, the beginning of it, or `step:N`
+    #[arg(long, value_name = "ID")]
+    at: Option<String>,
     /// Prints it as JSON, with the values of all channels
     #[arg(long)]
     pub(crate) json: bool,
 }
 
+const EXAMPLES: &str = "\
+EXAMPLES
+  tine threads show amber-heron-3f9c
+  tine threads show amber-heron-3f9c --at step:3";
+
 pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure> {
-    let (_, info, checkpoint) = Store::find(cx, &args.thread).await?;
-    let state = State::of(checkpoint.as_ref());
+    let (store, info, newest) = Store::find(cx, &args.thread).await?;
+    let (checkpoint, old) = match &args.at {
+        None => (newest, false),
+        Some(said) => {
+            let id = Tree::load(&store, &info.key).await?.find(said)?;
+            let old = newest.is_none_or(|newest| newest.id != id);
+            (Some(store.checkpoint(&info.key, id).await?), old)
+        }
+    };
+    let state = match old {
+        true => State::at(&info.meta, checkpoint.as_ref()),
+        false => State::of(&info.meta, checkpoint.as_ref()),
+    };
     let questions = checkpoint
         .as_ref()
         .map(|checkpoint| question::in_order(&checkpoint.open_questions(), &checkpoint.values))
@@ -61,6 +82,7 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
             "name": info.meta.get("name"),
             "created": info.created.to_string(),
             "updated": info.updated.to_string(),
+            "checkpoint": checkpoint.as_ref().map(|checkpoint| checkpoint.id),
             "run": checkpoint.as_ref().map(|checkpoint| checkpoint.run),
             "step": checkpoint.as_ref().map(|checkpoint| checkpoint.step),
             "checkpoints": info.checkpoints,
@@ -81,11 +103,13 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
         messages(out, checkpoint, &cut_off);
     }
     artifact::print(out, &made);
-    if !unknown.is_empty() {
+    if !unknown.is_empty() && !old {
         print_unknown(out, &info.key.thread, &unknown);
     }
-    if !questions.is_empty() {
-        question::print(out, &info.key.thread, &questions);
+    match (&checkpoint, old) {
+        _ if questions.is_empty() => {}
+        (Some(checkpoint), true) => asked(out, &info, checkpoint.id, &questions),
+        _ => question::print(out, &info.key.thread, &questions),
     }
     Ok(Status::Done)
 }
@@ -169,6 +193,22 @@ fn is_cut_off(message: &Message) -> bool {
     reason.and_then(Value::as_str) == Some(cut_off::CANCELLED)
 }
 
+/// Questions of an old checkpoint that nobody answered.
+fn asked(out: &mut Stream, info: &ThreadInfo, at: Id, questions: &[Interrupt]) {
+    title(out, "asked");
+    for interrupt in questions {
+        for line in question::text(interrupt, out.device().width).lines() {
+            out.line(format!("  {line}").trim_end());
+        }
+    }
+    let command = format!(
+        "tine resume {} \"ANSWER\" --at {at}",
+        quoted(&info.key.thread)
+    );
+    let command = out.paint(Tone::Hint, &command);
+    out.line(&format!("\nanswer on a branch with\n  {command}"));
+}
+
 fn title(out: &mut Stream, text: &str) {
     let text = out.paint(Tone::Strong, text);
     out.line(&format!("\n{text}"));
@@ -186,7 +226,7 @@ fn head(cx: &mut Cx, info: &ThreadInfo, state: &State, checkpoint: Option<&Check
     let status = out.paint(state.tone(), state.name());
     let status = match state {
         State::Failed(error) => format!("{status}: {}", clean(&error.to_string())),
-        State::Pending => {
+        State::Pending | State::Passed => {
             let next = checkpoint.iter().flat_map(|checkpoint| &checkpoint.next);
             let next: Vec<_> = next.map(|task| task.node()).collect();
             match next.is_empty() {
@@ -194,7 +234,7 @@ fn head(cx: &mut Cx, info: &ThreadInfo, state: &State, checkpoint: Option<&Check
                 false => format!("{status}, next {}", next.join(", ")),
             }
         }
-        State::Done | State::Asks => status,
+        State::Done | State::Asks | State::Cancelled => status,
     };
     let name = out.paint(Tone::Strong, &clean(&info.key.thread));
     let usage = checkpoint.map(Usage::of).unwrap_or_default().lines();
@@ -241,12 +281,7 @@ fn messages(out: &mut Stream, checkpoint: &Checkpoint, cut_off: &[Message]) {
     title(out, "messages");
     let room = out.device().width.saturating_sub(10).max(8);
     for message in conversation.iter().chain(cut_off) {
-        let who = match message.role {
-            Role::Human => "human",
-            Role::Ai => "ai",
-            Role::Tool => "tool",
-            Role::System => "system",
-        };
+        let who = role(message.role);
         let mut lines = Vec::new();
         let text = message.content.text();
         match &message.name {
@@ -262,5 +297,15 @@ fn messages(out: &mut Stream, checkpoint: &Checkpoint, cut_off: &[Message]) {
             let who = out.paint(Tone::Faint, &format!("{who:6}"));
             out.line(&format!("  {who}  {}", one_line(&line, room)));
         }
+    }
+}
+
+/// Who said a message.
+pub(super) fn role(role: Role) -> &'static str {
+    match role {
+        Role::Human => "human",
+        Role::Ai => "ai",
+        Role::Tool => "tool",
+        Role::System => "system",
     }
 }

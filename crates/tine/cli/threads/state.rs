@@ -2,7 +2,11 @@
 
 use crate::cli::output::Tone;
 use tine::engine::checkpoint::RecordKind;
-use tine::engine::{Checkpoint, RunError};
+use tine::engine::value::Map;
+use tine::engine::{Checkpoint, RunError, Value};
+
+/// The note that names the checkpoint at which a thread was cancelled.
+pub(super) const CANCELLED: &str = "cancelled";
 
 /// Where a thread stands.
 pub(super) enum State {
@@ -10,17 +14,26 @@ pub(super) enum State {
     Done,
     /// It waits for answers.
     Asks,
+    /// What it had planned was given up.
+    Cancelled,
     /// A task failed.
     Failed(RunError),
     /// It was stopped between two steps, or is running.
     Pending,
+    /// An old checkpoint, which the thread has moved past.
+    Passed,
 }
 
 impl State {
-    pub(super) fn of(checkpoint: Option<&Checkpoint>) -> Self {
+    /// Where a thread with these notes stands at a checkpoint.
+    pub(super) fn of(meta: &Map, checkpoint: Option<&Checkpoint>) -> Self {
         let Some(checkpoint) = checkpoint else {
             return Self::Pending;
         };
+        let cancelled = meta.get(CANCELLED).and_then(Value::as_str);
+        if cancelled.is_some_and(|id| id == checkpoint.id.to_string()) {
+            return Self::Cancelled;
+        }
         let failed = checkpoint
             .records
             .iter()
@@ -36,20 +49,30 @@ impl State {
         }
     }
 
+    /// The same for an old checkpoint.
+    pub(super) fn at(meta: &Map, checkpoint: Option<&Checkpoint>) -> Self {
+        match Self::of(meta, checkpoint) {
+            Self::Pending => Self::Passed,
+            state => state,
+        }
+    }
+
     /// The word for it.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Done => "done",
+            Self::Cancelled => "cancelled",
             Self::Asks => "interrupted",
             Self::Failed(_) => "failed",
             Self::Pending => "pending",
+            Self::Passed => "passed",
         }
     }
 
     pub(super) fn tone(&self) -> Tone {
         match self {
             Self::Done => Tone::Good,
-            Self::Asks | Self::Pending => Tone::Hint,
+            Self::Asks | Self::Cancelled | Self::Pending | Self::Passed => Tone::Hint,
             Self::Failed(_) => Tone::Bad,
         }
     }

@@ -144,6 +144,23 @@ impl Home {
         lock
     }
 
+    pub(super) fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    pub(super) fn error(&self, inside: PathBuf, source: io::Error) -> HomeError {
+        HomeError {
+            path: self.path.join(inside),
+            source,
+        }
+    }
+
+    /// Tells whether there are folders of this thread.
+    #[must_use]
+    pub fn has_thread(&self, key: &ThreadKey) -> bool {
+        self.dir.symlink_metadata(thread_path(key)).is_ok()
+    }
+
     /// Deletes the folders of one thread and all that is in them.
     ///
     /// A thread without folders is no error: the result is the same.
@@ -162,7 +179,7 @@ impl Home {
     }
 }
 
-fn thread_path(key: &ThreadKey) -> PathBuf {
+pub(super) fn thread_path(key: &ThreadKey) -> PathBuf {
     Path::new("threads")
         .join(folder_name(&key.tenant))
         .join(folder_name(&key.thread))
@@ -312,7 +329,7 @@ impl fmt::Debug for ThreadFolders {
 }
 
 /// Checks the text of a virtual path and gives its part below the root.
-fn inside_of(path: &str, access: Access) -> Result<PathBuf, PathError> {
+pub(super) fn inside_of(path: &str, access: Access) -> Result<PathBuf, PathError> {
     let asked = || path.to_owned();
     if path.is_empty() {
         return Err(PathError::Empty);

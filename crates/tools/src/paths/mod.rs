@@ -8,6 +8,7 @@ mod error;
 mod folders;
 mod name;
 mod resolved;
+mod whole;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ pub use folders::misleads;
 pub use folders::{Access, Folder, Home, HomeError, ThreadFolders};
 pub use name::folder_name;
 pub use resolved::ResolvedPath;
+pub use whole::{Found, FoundKind, Refill};
 
 /// The virtual folder that holds a thread's files.
 pub const VIRTUAL_ROOT: &str = "/mnt/user-data";
