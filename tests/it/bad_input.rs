@@ -4,7 +4,11 @@ use crate::command::{Desk, Ran, news_report, shipped};
 
 /// Checks that a command is refused, and that what it says holds all of these.
 fn check(ran: &Ran, says: &[&str]) {
-    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    refused(ran, 2, says);
+}
+
+fn refused(ran: &Ran, code: i32, says: &[&str]) {
+    assert_eq!(ran.code, code, "{}{}", ran.stdout, ran.stderr);
     for part in says {
         assert!(ran.stderr.contains(part), "no {part:?} in\n{}", ran.stderr);
     }
@@ -293,8 +297,9 @@ fn a_home_that_can_not_be_made() {
     let args = ["run", &graph, "find tea", "--config", &config];
     let mut command = desk.command(&args);
     let ran = crate::command::finish(command.env("TINE_HOME", "/dev/null/home"));
-    check(
+    refused(
         &ran,
+        4,
         &[
             "cannot use the folder /dev/null/home",
             "Not a directory",

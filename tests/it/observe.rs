@@ -106,14 +106,14 @@ fn a_log_tells_runs_models_and_tools_and_nothing_that_was_said() {
     assert_eq!(ran.code, 0);
     assert!(!ran.stderr.contains("find tea"), "{}", ran.stderr);
     insta::assert_snapshot!(log(&ran.stderr), @"
-    INFO run{graph=news_report thread=tea}:model{model=default node=agent visit=1 messages=1 tools=6 finish=tool_calls calls=1 input_tokens=984 output_tokens=7}: tine::model: close
+    INFO run{graph=news_report thread=tea}:model{model=default node=agent visit=1 messages=1 tools=6 finish=tool_calls calls=1 input_tokens=1004 output_tokens=7}: tine::model: close
     INFO run{graph=news_report thread=tea}:tool{tool=web_search id=<id> end=success}: tine::tool: close
-    INFO run{graph=news_report thread=tea}:model{model=default node=agent visit=2 messages=3 tools=6 finish=tool_calls calls=1 input_tokens=1077 output_tokens=130}: tine::model: close
+    INFO run{graph=news_report thread=tea}:model{model=default node=agent visit=2 messages=3 tools=6 finish=tool_calls calls=1 input_tokens=1097 output_tokens=130}: tine::model: close
     INFO run{graph=news_report thread=tea}:tool{tool=write_file id=<id> end=success}: tine::tool: close
-    INFO run{graph=news_report thread=tea}:model{model=default node=agent visit=3 messages=5 tools=6 finish=tool_calls calls=1 input_tokens=1207 output_tokens=15}: tine::model: close
+    INFO run{graph=news_report thread=tea}:model{model=default node=agent visit=3 messages=5 tools=6 finish=tool_calls calls=1 input_tokens=1227 output_tokens=15}: tine::model: close
     INFO run{graph=news_report thread=tea}:tool{tool=present_files id=<id> end=success}: tine::tool: close
-    INFO run{graph=news_report thread=tea}:model{model=default node=agent visit=4 messages=7 tools=6 finish=stop calls=0 input_tokens=1250 output_tokens=21}: tine::model: close
-    INFO run{graph=news_report thread=tea run=<id> exit=done}: tine::run: the run ended exit=done questions=0 tokens=4691 cost_micros=0
+    INFO run{graph=news_report thread=tea}:model{model=default node=agent visit=4 messages=7 tools=6 finish=stop calls=0 input_tokens=1270 output_tokens=21}: tine::model: close
+    INFO run{graph=news_report thread=tea run=<id> exit=done}: tine::run: the run ended exit=done questions=0 tokens=4771 cost_micros=0
     INFO run{graph=news_report thread=tea run=<id> exit=done}: tine::run: close
     ");
     let quiet = desk.run(&["run", &graph, "find tea"]);

@@ -137,7 +137,7 @@ fn a_reply_that_is_cut_off_is_told_to_the_model() {
             "role": "tool",
             "tool_call_id": "call_1",
             "content": "The call of `ls` was not made: the reply was cut off (length), so none of its calls counts. \
-                        Send the call again with the arguments as one complete JSON object.",
+                        Send the call again with the arguments as one complete JSON object. If they are long, make several calls with a part of them each.",
         })
     );
     desk.assert("provider_cut_off");

@@ -491,7 +491,7 @@ fn links_are_left_out_of_copies() {
     let secret = desk.file("secret", "s");
     let link = desk.home().join("threads/local/t/user-data/outputs/link");
     std::os::unix::fs::symlink(secret, link).unwrap();
-    let told = "warning: outputs/link is left out: it is a link\n";
+    let told = "note: outputs/link is left out: it is a link\n";
     let ran = desk.tine(&["threads", "export", "t"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, told));
     assert!(ran.stdout.contains("outputs/tea.md") && !ran.stdout.contains("outputs/link"));

@@ -123,7 +123,7 @@ fn programs_see_the_call_whole() {
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     let message = ran.outcome()["error"]["message"].to_string();
     assert!(
-        message.contains("`no` is none of `retry`, `skip` and `fail`"),
+        message.contains("`no` is none of retry, skip, fail"),
         "{message}"
     );
     let id = shown["interrupts"][0]["id"].as_str().unwrap();

@@ -30,9 +30,13 @@ struct OfModel {
 }
 
 impl Usage {
-    /// Reads it off a checkpoint.
-    pub(crate) fn of(checkpoint: &Checkpoint) -> Self {
-        let spent = checkpoint.spent().thread;
+    /// Reads it off a checkpoint. At an `old` one, what its tasks have spent since is no part of it.
+    pub(crate) fn of(checkpoint: &Checkpoint, old: bool) -> Self {
+        let spent = match old {
+            true => checkpoint.spent_before(),
+            false => checkpoint.spent(),
+        };
+        let spent = spent.thread;
         let mut usage = Self {
             tokens: spent.tokens,
             cost_micros: spent.cost_micros,

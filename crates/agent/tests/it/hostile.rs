@@ -48,7 +48,12 @@ async fn calls_that_can_not_be_read_go_back_to_the_model() {
     Ai: done
     ");
     let cut = send("", vec![("effect", "{\"say\": \"x".to_owned())]).await;
-    insta::assert_snapshot!(conversation(&cut), @"");
+    insta::assert_snapshot!(conversation(&cut), @r#"
+    Human: go
+    Ai: 
+    Tool Error: The call of `effect` was not made: the arguments are not valid JSON: EOF while parsing a string at line 1 column 10 of {"say": "x. Send the call again with the arguments as one complete JSON object.
+    Ai: done
+    "#);
 }
 
 #[tokio::test]
@@ -60,7 +65,13 @@ async fn no_call_of_a_reply_that_was_cut_off_is_made() {
     let bench = Bench::new(&react("", ""), vec![Say::CutOff(calls), Say::Text("done")]);
     let outcome = bench.send("go").await;
     assert!(bench.log().is_empty(), "{:?}", bench.log());
-    insta::assert_snapshot!(conversation(&outcome), @"");
+    insta::assert_snapshot!(conversation(&outcome), @"
+    Human: go
+    Ai: 
+    Tool Error: The call of `effect` was not made: the reply was cut off (length), so none of its calls counts. Send the call again with the arguments as one complete JSON object. If they are long, make several calls with a part of them each.
+    Tool Error: The call of `effect` was not made: the reply was cut off (length), so none of its calls counts. Send the call again with the arguments as one complete JSON object. If they are long, make several calls with a part of them each.
+    Ai: done
+    ");
 }
 
 #[tokio::test]

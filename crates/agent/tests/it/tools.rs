@@ -112,7 +112,7 @@ async fn wrong_arguments_run_nothing() {
     Ai calls probe
     Tool Error: probe was not run, because its arguments are wrong:
     - `say`: expected a string, got the number 7
-    Tool Error: The call of `probe` was not made: the arguments are not valid JSON: EOF while parsing a string at line 1 column 12 of {\"say\": \"cut. Send the call again with the arguments as one complete JSON object.
+    Tool Error: The call of `probe` was not made: the arguments are not valid JSON: EOF while parsing a string at line 1 column 12 of {"say": "cut. Send the call again with the arguments as one complete JSON object.
     Ai: done
     "#);
 }

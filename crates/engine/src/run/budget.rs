@@ -305,18 +305,28 @@ pub(super) struct Account {
 /// What was spent up to a checkpoint, as the line of its ancestors goes: other branches do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// By the run that the checkpoint belongs to, with the open tasks.
+    /// By the run that the checkpoint belongs to.
     pub run: Spend,
     /// By that run and all before it.
     pub thread: Spend,
 }
 
 impl Checkpoint {
-    /// What was spent up to here.
+    /// What was spent up to here, and by the tasks planned here.
     #[must_use]
     pub fn spent(&self) -> Spent {
+        self.spent_with(open_spend(&self.records))
+    }
+
+    /// What was spent up to here; not by the tasks planned here, which have spent it if the thread went on.
+    #[must_use]
+    pub fn spent_before(&self) -> Spent {
+        self.spent_with(Spend::default())
+    }
+
+    fn spent_with(&self, open: Spend) -> Spent {
         let account = Account::load(self.values.get(ACCOUNT));
-        let run = account.spent.and(open_spend(&self.records));
+        let run = account.spent.and(open);
         Spent {
             run,
             thread: account.before.and(run),

@@ -668,7 +668,7 @@ async fn silent(exchange: Exchange, seconds: u64) -> String {
 #[tokio::test]
 async fn a_silent_endpoint_is_given_up_when_the_time_has_run_out() {
     let begun = || Exchange::new("text/event-stream", format!("data: {}\n\n", text("a")));
-    let shown = [
+    let mut shown = [
         silent(Exchange::hang(), 120).await,
         silent(Exchange::new("application/json", "{").then_hang(), 120).await,
         silent(
@@ -679,6 +679,10 @@ async fn a_silent_endpoint_is_given_up_when_the_time_has_run_out() {
         )
         .await,
     ];
+    // How much of a refusal was read when the time ran out is up to the system.
+    if let Some((refused, _)) = shown[2].split_once(": {") {
+        shown[2] = refused.to_owned();
+    }
     insta::assert_snapshot!(shown.join("\n"));
     let settings = json!({"stream_chunk_timeout": 90.5});
     let (heard, hears) = std::sync::mpsc::channel();

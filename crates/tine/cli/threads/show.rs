@@ -68,6 +68,9 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
         .as_ref()
         .map(|checkpoint| artifact::of(&home, &info.key, &checkpoint.values))
         .unwrap_or_default();
+    let usage = checkpoint
+        .as_ref()
+        .map(|checkpoint| Usage::of(checkpoint, old));
     if args.json {
         let error = match &state {
             State::Failed(error) => Some(error),
@@ -90,14 +93,14 @@ pub(crate) async fn show(cx: &mut Cx, args: &ShowArgs) -> Result<Status, Failure
             "interrupts": questions,
             "unknown_calls": unknown.iter().map(Unknown::to_json).collect::<Vec<_>>(),
             "artifacts": made,
-            "usage": checkpoint.as_ref().map(Usage::of),
+            "usage": usage,
             "cut_off": cut_off,
             "values": checkpoint.as_ref().map(declared),
         });
         cx.stdout.line(&line.to_string());
         return Ok(Status::Done);
     }
-    head(cx, &info, &state, checkpoint.as_ref());
+    head(cx, &info, &state, checkpoint.as_ref(), usage.as_ref());
     let out = &mut cx.stdout;
     if let Some(checkpoint) = &checkpoint {
         messages(out, checkpoint, &cut_off);
@@ -214,7 +217,13 @@ fn title(out: &mut Stream, text: &str) {
     out.line(&format!("\n{text}"));
 }
 
-fn head(cx: &mut Cx, info: &ThreadInfo, state: &State, checkpoint: Option<&Checkpoint>) {
+fn head(
+    cx: &mut Cx,
+    info: &ThreadInfo,
+    state: &State,
+    checkpoint: Option<&Checkpoint>,
+    usage: Option<&Usage>,
+) {
     let noted = |key: &str| info.meta.get(key).and_then(Value::as_str);
     let file = noted("graph").map(|file| cx.env.shown(file.as_ref()));
     let graph = format!(
@@ -237,7 +246,7 @@ fn head(cx: &mut Cx, info: &ThreadInfo, state: &State, checkpoint: Option<&Check
         State::Done | State::Asks | State::Cancelled => status,
     };
     let name = out.paint(Tone::Strong, &clean(&info.key.thread));
-    let usage = checkpoint.map(Usage::of).unwrap_or_default().lines();
+    let usage = usage.map(Usage::lines).unwrap_or_default();
     let steps = checkpoint.map_or(0, |checkpoint| checkpoint.step.max(0));
     for (key, value) in [
         ("thread", name),
