@@ -41,7 +41,11 @@ impl Pricing {
     #[must_use]
     pub fn cost_micros(&self, usage: &Usage) -> u64 {
         // A price for a million is the price of one in millionths.
-        let cost = usage.input_tokens as f64 * self.input_per_million
+        let hit_price = self.input_cache_hit_per_million;
+        let hits = usage.cached_input_tokens.min(usage.input_tokens);
+        let misses = usage.input_tokens - hits;
+        let cost = misses as f64 * self.input_per_million
+            + hits as f64 * hit_price.unwrap_or(self.input_per_million)
             + usage.output_tokens as f64 * self.output_per_million;
         cost.round() as u64 // which saturates
     }
@@ -98,6 +102,30 @@ mod tests {
             serde_json::from_value::<Pricing>(with("input_cache_hit_per_million", json!(0.1)))
                 .is_ok()
         );
+    }
+
+    #[test]
+    fn what_the_provider_had_in_its_cache_has_its_own_price() {
+        let check = |hit_price, cached_input_tokens, expected| {
+            let pricing = Pricing {
+                currency: "CNY".into(),
+                input_per_million: 8.0,
+                output_per_million: 32.0,
+                input_cache_hit_per_million: hit_price,
+            };
+            let used = Usage {
+                input_tokens: 1_000,
+                output_tokens: 10,
+                cached_input_tokens,
+                ..Usage::default()
+            };
+            assert_eq!(pricing.cost_micros(&used), expected);
+        };
+        check(Some(0.8), 0, 8_320);
+        check(Some(0.8), 600, 4_000);
+        check(None, 600, 8_320);
+        // More than there were is nonsense, and counts as all.
+        check(Some(0.8), 5_000, 1_120);
     }
 
     #[test]

@@ -40,6 +40,9 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens of the reply.
     pub output_tokens: u64,
+    /// Those of the request that the provider had in its cache.
+    #[serde(default)]
+    pub cached_input_tokens: u64,
     /// Whether the numbers are guessed from the length of the texts, because no provider counted.
     #[serde(default)]
     pub estimated: bool,
@@ -122,14 +125,17 @@ impl ModelReply {
             ("model_name".into(), Value::Text(self.model)),
         ]);
         if let Some(usage) = self.usage {
-            message.usage_metadata = Some(Value::from_pairs(
-                [
-                    ("input_tokens", usage.input_tokens),
-                    ("output_tokens", usage.output_tokens),
-                    ("total_tokens", usage.total_tokens()),
-                ]
-                .map(|(key, count)| (key, Value::from(count))),
-            ));
+            let counts = [
+                ("input_tokens", usage.input_tokens),
+                ("output_tokens", usage.output_tokens),
+                ("total_tokens", usage.total_tokens()),
+            ];
+            let counts = counts.map(|(key, count)| (key, Value::from(count)));
+            let cached = (usage.cached_input_tokens > 0).then(|| {
+                let cached = [("cache_read", usage.cached_input_tokens.into())];
+                ("input_token_details", Value::from_pairs(cached))
+            });
+            message.usage_metadata = Some(Value::from_pairs(counts.into_iter().chain(cached)));
             if usage.estimated {
                 metadata.insert("usage_estimated".into(), true.into());
             }
@@ -165,6 +171,7 @@ mod tests {
             usage: Some(Usage {
                 input_tokens: 7,
                 output_tokens: 2,
+                cached_input_tokens: 5,
                 estimated: true,
             }),
             finish: FinishReason::Length,
@@ -179,7 +186,9 @@ mod tests {
                 "tool_calls": [{"name": "ls", "args": {}, "id": "c2"}],
                 "invalid_tool_calls": [{"name": "ls", "args": "{", "id": "c1", "error": "cut off"}],
                 "additional_kwargs": {"annotations": [1], "reasoning_content": "hm"},
-                "usage_metadata": {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9},
+                "usage_metadata": {
+                    "input_tokens": 7, "output_tokens": 2, "total_tokens": 9, "input_token_details": {"cache_read": 5}
+                },
                 "response_metadata": {"finish_reason": "length", "model_name": "m1", "usage_estimated": true},
             })
         );

@@ -327,7 +327,7 @@ fn texts_append_and_usage_is_replaced() {
         Delta::Usage(Usage {
             input_tokens: 3,
             output_tokens,
-            estimated: false,
+            ..Usage::default()
         })
     };
     let reply = fold(&[

@@ -333,9 +333,14 @@ fn usage(usage: &Value) -> Option<Usage> {
     let count = |keys: [&str; 2]| keys.iter().find_map(|key| usage.get(*key)?.as_u64());
     let input = count(["prompt_tokens", "input_tokens"]);
     let output = count(["completion_tokens", "output_tokens"]);
+    // OpenAI's place, and DeepSeek's.
+    let details = usage.get("prompt_tokens_details");
+    let cached = details.and_then(|details| details.get("cached_tokens")?.as_u64());
+    let cached = cached.or_else(|| usage.get("prompt_cache_hit_tokens")?.as_u64());
     (input.is_some() || output.is_some()).then(|| Usage {
         input_tokens: input.unwrap_or_default(),
         output_tokens: output.unwrap_or_default(),
+        cached_input_tokens: cached.unwrap_or_default(),
         estimated: false,
     })
 }

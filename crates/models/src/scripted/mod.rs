@@ -104,6 +104,7 @@ fn rest(said: &ScriptReply, request: &ModelRequest) -> Vec<Delta> {
         input_tokens: tokens(input_chars(request)),
         output_tokens: tokens(output),
         estimated: true,
+        ..Usage::default()
     }));
     deltas.push(Delta::Finish(if said.calls.is_empty() {
         FinishReason::Stop

@@ -56,7 +56,7 @@ async fn a_reply_comes_in_pieces_and_whole() {
     call 0 - +64
     call 0 - +64
     call 0 - +37
-    Usage(Usage { input_tokens: 2, output_tokens: 64, estimated: true })
+    Usage(Usage { input_tokens: 2, output_tokens: 64, cached_input_tokens: 0, estimated: true })
     Finish(ToolCalls)
     "#);
     assert_eq!(reply.content.text(), "已经写好 the report。");

@@ -391,6 +391,31 @@ async fn usage_may_stand_in_groqs_own_place() {
 }
 
 #[tokio::test]
+async fn what_a_provider_had_in_its_cache_is_counted() {
+    for (more, expected) in [
+        (json!({"prompt_tokens_details": {"cached_tokens": 4}}), 4),
+        (
+            json!({"prompt_cache_hit_tokens": 6, "prompt_cache_miss_tokens": 1}),
+            6,
+        ),
+        (json!({"prompt_tokens_details": null}), 0),
+    ] {
+        let mut usage = json!({"prompt_tokens": 7, "completion_tokens": 1});
+        usage
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().cloned().unwrap());
+        let last = json!({"choices": [], "usage": usage});
+        let asked = ask(vec![Exchange::events(&[text("a"), end("stop"), last])]).await;
+        let usage = asked.reply().usage.unwrap();
+        assert_eq!(
+            (usage.input_tokens, usage.cached_input_tokens),
+            (7, expected)
+        );
+    }
+}
+
+#[tokio::test]
 async fn comments_and_line_ends_of_every_kind_are_read() {
     let body = format!(
         "\u{feff}: OPENROUTER PROCESSING\r\n\r\nevent: message\r\ndata: {}\r\n\r\n: more\n\ndata:{}\n\nid: 7\rdata: {}\r\rdata: [DONE]",
