@@ -2,10 +2,11 @@
 
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use tine_engine::Message;
 use tine_engine::message::{Content, Role};
 use tine_engine::value::Value;
-use tine_models::{ModelRequest, ToolChoice};
+use tine_models::{ModelEntry, ModelRequest, OpenAi, ToolChoice};
 use tine_testkit::openai_rules;
 
 /// What is wrong with a request, one line each.
@@ -13,8 +14,22 @@ pub(crate) fn broken(request: &ModelRequest) -> Vec<String> {
     let mut broken = own_rules(&request.messages);
     let told = openai_rules::check(&body(request));
     broken.extend(told.iter().map(ToString::to_string));
+    // And so as the client of OpenAI sends it.
+    let sent = OPENAI.body(request).unwrap();
+    let told = openai_rules::check(&sent);
+    broken.extend(told.iter().map(|told| format!("sent: {told}")));
     broken
 }
+
+static OPENAI: LazyLock<OpenAi> = LazyLock::new(|| {
+    let settings = json!({"model": "m", "api_key": "k"});
+    let entry = ModelEntry {
+        name: "openai".to_owned(),
+        use_path: "langchain_openai:ChatOpenAI".to_owned(),
+        settings: settings.as_object().cloned().unwrap(),
+    };
+    OpenAi::from_entry(&entry).unwrap()
+});
 
 /// What is wrong with a conversation as a thread holds it.
 pub(crate) fn broken_thread(messages: &[Message]) -> bool {

@@ -24,6 +24,7 @@ use crate::model::{Model, ModelCx};
 use crate::registry::{ModelEntry, ModelsError};
 use crate::reply::ModelReply;
 use crate::request::ModelRequest;
+use crate::suggestion::suggestion;
 use async_trait::async_trait;
 use failure::{Again, Failure};
 use profile::Profile;
@@ -39,6 +40,29 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
+    /// Makes the model of an entry, for those who have no list of them.
+    ///
+    /// # Errors
+    /// If its `use:` is none of those that speak chat completions, or its settings are wrong.
+    pub fn from_entry(entry: &ModelEntry) -> Result<Self, ModelsError> {
+        match profile(&entry.use_path) {
+            Some(profile) => Self::new(entry, profile),
+            None => Err(ModelsError::UnknownUse {
+                model: entry.name.clone(),
+                suggestion: suggestion(&entry.use_path, names()),
+                use_path: entry.use_path.clone(),
+            }),
+        }
+    }
+
+    /// The body that a request is sent with: a JSON object.
+    ///
+    /// # Errors
+    /// If the request asks for what can not be said, such as a call of a tool when none is offered.
+    pub fn body(&self, request: &ModelRequest) -> Result<serde_json::Value, ModelError> {
+        request::body(&self.settings, request).map(Into::into)
+    }
+
     pub(crate) fn new(entry: &ModelEntry, profile: &'static Profile) -> Result<Self, ModelsError> {
         Ok(Self {
             settings: Settings::read(entry, profile)?,

@@ -6,9 +6,11 @@ use crate::accumulate::CALL_EXTRAS;
 use crate::error::ModelError;
 use crate::request::{ModelRequest, ResponseSchema, ToolChoice, ToolSchema};
 use serde_json::{Map, Value as Json, json};
+use std::borrow::Cow;
 use tine_engine::Message;
 use tine_engine::message::Role;
 use tine_engine::value::Value;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// What a request says by itself, and parameters must not.
 const RESERVED: [&str; 6] = [
@@ -213,10 +215,20 @@ fn message(settings: &Settings, message: &Message) -> Json {
         }
         Role::Tool => json!({
             "role": "tool",
-            "tool_call_id": message.tool_call_id.as_deref().unwrap_or_default(),
+            "tool_call_id": id(settings, message.tool_call_id.as_deref().unwrap_or_default()),
             "content": content::result(&message.content, settings.sees),
         }),
         Role::Ai => assistant(settings, message),
+    }
+}
+
+/// The id of a call as the endpoint takes it: one that is too long, of another provider, stands as a hash of it.
+fn id<'a>(settings: &Settings, id: &'a str) -> Cow<'a, str> {
+    match settings.longest_id {
+        Some(most) if id.chars().nth(most).is_some() => {
+            format!("call_{:032x}", xxh3_128(id.as_bytes())).into()
+        }
+        _ => id.into(),
     }
 }
 
@@ -231,7 +243,7 @@ fn assistant(settings: &Settings, message: &Message) -> Json {
     let mut sent = Map::new();
     sent.insert("role".to_owned(), "assistant".into());
     let text = message.content.text();
-    let calls = calls(message, |id| {
+    let calls = calls(settings, message, |id| {
         attached(CALL_EXTRAS)
             .filter(|_| profile.attachments)
             .and_then(|extras| extras.get(id))
@@ -259,13 +271,17 @@ fn assistant(settings: &Settings, message: &Message) -> Json {
 
 /// The calls of a message: the valid ones, then those that could not be read. Those are sent with `{}` unless their
 /// text is an object, for endpoints parse it; their results say what was wrong.
-fn calls<'a>(message: &'a Message, extras: impl Fn(&str) -> Option<&'a Value>) -> Vec<Json> {
+fn calls<'a>(
+    settings: &Settings,
+    message: &'a Message,
+    extras: impl Fn(&str) -> Option<&'a Value>,
+) -> Vec<Json> {
     let call = |id: &str, name: &str, arguments: String| {
         let mut sent = match extras(id).map(Value::to_json) {
             Some(Json::Object(extra)) => extra,
             _ => Map::new(),
         };
-        sent.insert("id".to_owned(), id.into());
+        sent.insert("id".to_owned(), self::id(settings, id).into());
         sent.insert("type".to_owned(), "function".into());
         sent.insert(
             "function".to_owned(),

@@ -117,6 +117,8 @@ pub(crate) struct Settings {
     pub(crate) body: Map<String, Value>,
     /// The name of the parameter for the most tokens of a reply.
     pub(crate) most_tokens: &'static str,
+    /// How many characters the id of a call may have. Other endpoints take any, and some keep data in them.
+    pub(crate) longest_id: Option<usize>,
     pub(crate) stream: bool,
     pub(crate) stream_usage: bool,
     pub(crate) timeout: Duration,
@@ -191,9 +193,10 @@ impl Settings {
         }
         let url = join(&base_url, "chat/completions");
         // The newer models of OpenAI refuse the older name, and few others know the newer one.
-        let most_tokens = match url.host_str() {
-            Some("api.openai.com") => "max_completion_tokens",
-            _ => "max_tokens",
+        let is_openai = url.host_str() == Some("api.openai.com");
+        let most_tokens = match is_openai {
+            true => "max_completion_tokens",
+            false => "max_tokens",
         };
         Ok(Self {
             alias: alias.as_str().into(),
@@ -204,6 +207,7 @@ impl Settings {
             secrets,
             body: body(&given, profile, most_tokens)?,
             most_tokens,
+            longest_id: is_openai.then_some(40),
             stream: given.flag("streaming")?.unwrap_or(true)
                 && !given.flag("disable_streaming")?.unwrap_or(false),
             stream_usage: given.flag("stream_usage")?.unwrap_or(true),

@@ -392,6 +392,30 @@ fn the_newer_name_for_the_most_tokens_goes_to_openai_only() {
 }
 
 #[test]
+fn ids_that_openai_refuses_are_hashed_alike_in_calls_and_results() {
+    let long = "call_of_another_provider_with_much_in_its_id_0123456789";
+    let check = |base: &str, id: &str, kept: bool| {
+        let call = ToolCall {
+            name: "t".into(),
+            args: tine_engine::Value::map(),
+            id: id.into(),
+        };
+        let mut ai = Message::ai("");
+        ai.tool_calls.push(call.clone());
+        let result = Message::tool(&call, "ok", ToolStatus::Success);
+        let request = ModelRequest::new(vec![ai, result]);
+        let sent = sent_by(PLAIN, json!({"base_url": base, "api_key": "k"}), &request);
+        let called = sent["messages"][0]["tool_calls"][0]["id"].as_str().unwrap();
+        assert_eq!(sent["messages"][1]["tool_call_id"], called);
+        assert_eq!(called == id, kept, "{called}");
+        assert!(kept || called.len() <= 40, "{called}");
+    };
+    check("https://api.openai.com/v1", long, false);
+    check("https://api.openai.com/v1", &long[..40], true);
+    check("https://openrouter.ai/api/v1", long, true);
+}
+
+#[test]
 fn a_model_thinks_as_deerflow_has_it() {
     let on = json!({"thinking": {"type": "enabled"}});
     let off = json!({"thinking": {"type": "disabled"}});
