@@ -151,10 +151,7 @@ impl Caller {
         let start = Start::new(cx, &planned.journal, planned.started);
         let reply = self.reply(cx, planned, &start).await;
         match &reply {
-            Ok(reply) => events::tool_result(cx, call, reply.status, || {
-                let content = reply.output.reply();
-                content.map(|content| content.text()).unwrap_or_default()
-            }),
+            Ok(reply) => events::tool_result(cx, call, reply.status, || reply.text()),
             Err(_) => start.take_back().await?,
         }
         reply

@@ -1,6 +1,7 @@
 //! `type: tools`: makes the calls of the last message.
 
 use crate::agent::Agent;
+use crate::events;
 use crate::middleware::{Clarification, Middleware, ToolReply};
 use crate::model_node::last_message;
 use crate::output;
@@ -102,6 +103,11 @@ impl Node for ToolsNode {
             return Err(NodeError::interrupted());
         }
         ask_once(&mut done);
+        // Nobody heard of them yet, for nothing was called.
+        for call in &message.invalid_tool_calls {
+            let (call, reply) = refuse(&message, call);
+            events::tool_result(&cx, &call, reply.status, || reply.text());
+        }
         self.output(&cx, &message, done)
     }
 

@@ -185,6 +185,12 @@ impl ToolReply {
         }
     }
 
+    /// What the model is told, as text.
+    pub(crate) fn text(&self) -> String {
+        let content = self.output.reply();
+        content.map(|content| content.text()).unwrap_or_default()
+    }
+
     /// A text about what went wrong.
     pub fn error(text: impl Into<Arc<str>>) -> Self {
         Self {
