@@ -19,6 +19,29 @@ pub(crate) fn news_report() -> String {
     shipped("graphs/news_report.yaml")
 }
 
+/// The graph of an agent: a model, and these tools for as long as it calls some.
+pub(crate) fn agent_graph(name: &str, tools: &str) -> String {
+    format!(
+        "schema: graph/v1
+name: {name}
+state:
+  messages: {{ type: list<message>, reduce: messages }}
+limits: {{ max_visits: {{ agent: 9 }} }}
+start: agent
+nodes:
+  agent:
+    type: model
+    model: default
+    tools: [{tools}]
+    then:
+      - when: has_tool_calls(last(state.messages))
+        goto: act
+      - else: end
+  act: {{ type: tools, tools: [{tools}], then: agent }}
+"
+    )
+}
+
 /// What a command did.
 pub(crate) struct Ran {
     pub(crate) stdout: String,

@@ -1,28 +1,9 @@
 //! A model that is speaking when its run is cancelled: what it said is kept, and not believed to be all.
 #![cfg(unix)]
 
-use crate::command::Desk;
+use crate::command::{Desk, agent_graph};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Child;
-
-const GRAPH: &str = "\
-schema: graph/v1
-name: talk
-state:
-  messages: { type: list<message>, reduce: messages }
-limits: { max_visits: { agent: 9 } }
-start: agent
-nodes:
-  agent:
-    type: model
-    model: default
-    tools: [write_file]
-    then:
-      - when: has_tool_calls(last(state.messages))
-        goto: act
-      - else: end
-  act: { type: tools, tools: [write_file], then: agent }
-";
 
 /// It says words, calls a tool, and is done.
 const SCRIPT: &str = "\
@@ -50,7 +31,7 @@ const QUICK: &str = "models.default.delay_ms=0";
 
 fn desk() -> Desk {
     let desk = Desk::new();
-    desk.file("talk.yaml", GRAPH);
+    desk.file("talk.yaml", &agent_graph("talk", "write_file"));
     desk.file("talk.script.yaml", SCRIPT);
     desk.file("config.yaml", CONFIG);
     desk

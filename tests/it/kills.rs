@@ -1,7 +1,7 @@
 //! The process dies at each of its writes in turn, and the thread goes on as if nothing had been.
 #![cfg(unix)]
 
-use crate::command::{Desk, news_report};
+use crate::command::{Desk, agent_graph, news_report};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -22,26 +22,6 @@ impl Job {
         self.args.iter().map(String::as_str).collect()
     }
 }
-
-/// Four calls in two messages, side by side; three of them are not to be made twice.
-const GRAPH: &str = "\
-schema: graph/v1
-name: calls
-state:
-  messages: { type: list<message>, reduce: messages }
-start: agent
-limits: { max_visits: { agent: 9 } }
-nodes:
-  agent:
-    type: model
-    model: default
-    tools: [write_file]
-    then:
-      - when: has_tool_calls(last(state.messages))
-        goto: act
-      - else: end
-  act: { type: tools, tools: [write_file], max_parallel: 4, then: agent }
-";
 
 const SCRIPT: &str = "\
 schema: script/v1
@@ -71,7 +51,7 @@ tools:
 
 /// Puts the graph of parallel calls on a desk, and gives the words that run it.
 pub(crate) fn calls_on(desk: &Desk) -> Vec<String> {
-    let graph = desk.file("calls.yaml", GRAPH);
+    let graph = desk.file("calls.yaml", &agent_graph("calls", "write_file"));
     desk.file("calls.script.yaml", SCRIPT);
     let config = desk.file("config.yaml", &config("calls.script.yaml"));
     ["run", &graph, "go", "--thread", "t", "--config", &config]

@@ -1,34 +1,14 @@
 //! The command with a model over HTTP: a provider on this machine, scripted.
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads better so")]
 
-use crate::command::{Desk, shipped};
+use crate::command::{Desk, agent_graph, shipped};
 use serde_json::{Value, json};
 use tine_testkit::provider::{Exchange, Provider};
-
-/// A model that may read files.
-const GRAPH: &str = "\
-schema: graph/v1
-name: reader
-state:
-  messages: { type: list<message>, reduce: messages }
-limits: { max_visits: { agent: 9 } }
-start: agent
-nodes:
-  agent:
-    type: model
-    model: default
-    tools: [ls]
-    then:
-      - when: has_tool_calls(last(state.messages))
-        goto: act
-      - else: end
-  act: { type: tools, tools: [ls], then: agent }
-";
 
 /// A desk with the graph, and a configuration whose model is this.
 fn desk(model: &str) -> Desk {
     let desk = Desk::new();
-    desk.file("graph.yaml", GRAPH);
+    desk.file("graph.yaml", &agent_graph("reader", "ls"));
     let config = std::fs::read_to_string(shipped("config/config.yaml")).unwrap();
     let (before, after) = config.split_once("models:\n").unwrap();
     let (_, after) = after.split_once("\n\n").unwrap();

@@ -1,27 +1,8 @@
 //! What is asked about a call that may have taken place when the process died, and what comes of the answers.
 #![cfg(unix)]
 
-use crate::command::Desk;
+use crate::command::{Desk, agent_graph};
 use std::os::unix::process::ExitStatusExt as _;
-
-const GRAPH: &str = "\
-schema: graph/v1
-name: diary
-state:
-  messages: { type: list<message>, reduce: messages }
-start: agent
-limits: { max_visits: { agent: 9 } }
-nodes:
-  agent:
-    type: model
-    model: default
-    tools: [write_file]
-    then:
-      - when: has_tool_calls(last(state.messages))
-        goto: act
-      - else: end
-  act: { type: tools, tools: [write_file], then: agent }
-";
 
 const SCRIPT: &str = "\
 schema: script/v1
@@ -42,7 +23,7 @@ rules:
 /// A desk where the process died in the middle of a call that is not to be made twice.
 fn killed(place: &str) -> Desk {
     let desk = Desk::new();
-    desk.file("diary.yaml", GRAPH);
+    desk.file("diary.yaml", &agent_graph("diary", "write_file"));
     desk.file("diary.script.yaml", SCRIPT);
     desk.file(
         "config.yaml",

@@ -43,6 +43,23 @@ impl ToolError {
         }
     }
 
+    /// Tells the error and what it came from, in one line.
+    #[must_use]
+    pub fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let more = error.to_string();
+            // A transparent error repeats its cause.
+            if !text.ends_with(&more) {
+                text.push_str(": ");
+                text.push_str(&more);
+            }
+            cause = error.source();
+        }
+        text
+    }
+
     /// Tells whether the error is an answer for the model, as opposed to a
     /// reason to stop the task.
     #[must_use]

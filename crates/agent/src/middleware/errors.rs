@@ -22,24 +22,8 @@ impl Middleware for ErrorReplies {
         next: ToolNext<'_>,
     ) -> Result<ToolReply, ToolError> {
         match next.run(call).await {
-            Err(error) if error.is_for_model() => Ok(ToolReply::error(with_causes(&error))),
+            Err(error) if error.is_for_model() => Ok(ToolReply::error(error.with_causes())),
             result => result,
         }
     }
-}
-
-/// The error and what it came from, in one line.
-fn with_causes(error: &ToolError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let more = error.to_string();
-        // A transparent error repeats its cause.
-        if !text.ends_with(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
 }

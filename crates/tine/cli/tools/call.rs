@@ -264,7 +264,7 @@ fn tell(cx: &mut Cx, ended: &Ended) -> Status {
         }
         Ended::Failed(error) => {
             let hint = "the model is told this, and may try again".to_owned();
-            print_error(&mut cx.stderr, &with_causes(error), &[hint]);
+            print_error(&mut cx.stderr, &error.with_causes(), &[hint]);
             Status::Failed
         }
         Ended::Panicked => {
@@ -295,7 +295,7 @@ fn tell_json(cx: &mut Cx, name: &str, ended: &Ended) -> Status {
         Ended::Failed(error) => (
             Status::Failed,
             "failed",
-            ("error", json!(with_causes(error))),
+            ("error", json!(error.with_causes())),
         ),
         Ended::Panicked => (
             Status::Failed,
@@ -308,21 +308,6 @@ fn tell_json(cx: &mut Cx, name: &str, ended: &Ended) -> Status {
     line[more.0] = more.1;
     cx.stdout.line(&line.to_string());
     status
-}
-
-/// The error and what it came from.
-fn with_causes(error: &ToolError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
 }
 
 fn tell_note(cx: &mut Cx, text: &str) {
