@@ -175,7 +175,6 @@ impl MemoryCheckpointer {
         if entry.held.swap(true, Ordering::AcqRel) {
             return Err(held(key));
         }
-        entry.asked.store(false, Ordering::Release);
         Ok(Writer {
             threads: self.threads.clone(),
             key: key.clone(),
@@ -353,6 +352,8 @@ struct Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
+        // A wish is for who holds the thread; the next one has not heard it.
+        self.thread.asked.store(false, Ordering::Release);
         self.thread.held.store(false, Ordering::Release);
         // A thread that was opened and never stored is none, unless somebody opened it again just now.
         self.threads.remove_if(&self.key, |_, thread| {

@@ -104,6 +104,8 @@ pub(super) fn plan_start(
     writes: Vec<ChannelWrite>,
     goto: Vec<Target>,
 ) -> Result<(), RunError> {
+    // The open step that the input takes the place of was paid for all the same.
+    settle(session);
     let graph = session.run.graph.clone();
     let thread = &mut session.thread;
     let account = Account::of(&graph, thread).next();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tine_engine::channel::append;
 use tine_engine::checkpoint::Scope;
-use tine_engine::run::{Call, Effects, Subgraph};
+use tine_engine::run::{Call, Effects, Subgraph, UpdateAs};
 use tine_engine::{
     Budget, Checkpointer, ErrorClass, Graph, GraphBuilder, Input, MemoryCheckpointer, NodeCx,
     NodeError, RetryPolicy, RunOptions, START, Spend, Update, Value, World,
@@ -556,10 +556,10 @@ fn neither_an_update_nor_a_fork_forgets_what_was_spent() {
     assert_eq!(spent(Input::Continue, RunOptions::default()), 40);
 }
 
-#[test]
-fn a_thread_knows_what_all_its_runs_have_spent() {
+/// Spends once, and fails the first time; what was spent by the run and the thread.
+fn pays_and_fails_once() -> (Scene, impl Fn() -> [(u64, u64); 2]) {
     let store = MemoryCheckpointer::new();
-    let pays_and_fails_once = {
+    let node = {
         let count = Count::default();
         move |cx: NodeCx| {
             let first = count.up() == 1;
@@ -578,17 +578,38 @@ fn a_thread_knows_what_all_its_runs_have_spent() {
     };
     let scene = Scene::over(
         graph(|graph| {
-            graph.node("a", pays_and_fails_once);
+            graph.node("a", node);
             graph.edge(START, "a");
         }),
         Arc::new(store.clone()),
     );
-    let spent = || {
+    let spent = move || {
         let stored = block_on(store.load(&Scope::root(crate::scene::thread()), None));
         let spent = stored.unwrap().unwrap().spent();
         let sides = [spent.run, spent.thread];
         sides.map(|side| (side.tokens, side.cost_micros))
     };
+    (scene, spent)
+}
+
+#[test]
+fn new_input_does_not_forget_what_the_step_it_replaces_has_spent() {
+    let (scene, spent) = pays_and_fails_once();
+    let run = |input| block_on(scene.run(input, RunOptions::default())).unwrap();
+    run(nothing());
+    assert_eq!(spent(), [(3, 50), (3, 50)]);
+    run(nothing());
+    assert_eq!(spent(), [(3, 50), (6, 100)]);
+    let (scene, spent) = pays_and_fails_once();
+    block_on(scene.run(nothing(), RunOptions::default())).unwrap();
+    let thread = crate::scene::thread();
+    block_on(scene.runner.update(&thread, UpdateAs::Input, Update::new())).unwrap();
+    assert_eq!(spent(), [(0, 0), (3, 50)]);
+}
+
+#[test]
+fn a_thread_knows_what_all_its_runs_have_spent() {
+    let (scene, spent) = pays_and_fails_once();
     let run = |input| block_on(scene.run(input, RunOptions::default())).unwrap();
     // What an open step has spent counts, and counts once.
     run(nothing());
