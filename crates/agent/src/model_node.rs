@@ -3,10 +3,12 @@
 use crate::cut_off::{self, Said};
 use crate::events;
 use crate::history::{self, LeftOut};
-use crate::middleware::{Middleware, ModelCall, ModelNext};
+use crate::middleware::{Meter, Middleware, ModelCall, ModelNext};
+use crate::tools_node::cut;
 use async_trait::async_trait;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tine_engine::checkpoint::CallState;
 use tine_engine::message::{MessageError, Role};
 use tine_engine::run::{Call, Effects};
 use tine_engine::{
@@ -130,15 +132,21 @@ impl ModelNode {
         )
     }
 
-    async fn ask(&self, cx: &NodeCx, mut request: ModelRequest) -> Result<Message, NodeError> {
+    async fn ask(
+        &self,
+        cx: &NodeCx,
+        mut request: ModelRequest,
+        said: &Said,
+    ) -> Result<Message, NodeError> {
         for middleware in self.chain.iter() {
             middleware.before_model(cx, &mut request).await?;
         }
         cut_off::drop_kept(cx).await?;
-        let said = Said::default();
         said.keep(cx);
+        let meter = Meter::new(self.pricing.clone());
         let next = ModelNext {
-            said: &said,
+            said,
+            meter: &meter,
             chain: &self.chain,
             model: &*self.model,
             stream: self.spec.stream,
@@ -150,25 +158,20 @@ impl ModelNode {
             cx: cx.clone(),
             request,
         };
-        let reply = match next.run(call).await {
-            Ok(reply) => reply,
-            Err(error) => {
-                reserved.release();
-                return Err(error.into_node_error());
-            }
+        let reply = next.run(call).await;
+        match (meter.spent(), &reply) {
+            // It was not done, as far as anybody heard.
+            (spent, Err(_)) if spent.is_zero() => reserved.release(),
+            (spent, _) => reserved.settle(spent).await?,
+        }
+        let reply = reply.map_err(tine_models::ModelError::into_node_error)?;
+        let cost = match (&self.pricing, &reply.usage) {
+            (Some(prices), Some(usage)) => Some(Cost {
+                currency: &prices.currency,
+                micros: prices.cost_micros(usage),
+            }),
+            _ => None,
         };
-        let usage = reply.usage.unwrap_or_default();
-        let cost = self.pricing.as_ref().map(|prices| Cost {
-            currency: &prices.currency,
-            micros: prices.cost_micros(&usage),
-        });
-        let spent = Spend {
-            tokens: usage.total_tokens(),
-            cost_micros: cost.as_ref().map_or(0, |cost| cost.micros),
-        };
-        reserved.settle(spent).await?;
-        // What comes of a whole reply is recorded as a whole.
-        said.forget();
         let mut message = reply.into_message();
         if let Some(cost) = cost {
             cost.note(&mut message);
@@ -199,12 +202,14 @@ impl Node for ModelNode {
             left_out,
         } = self.prepare(&cx)?;
         // A paid reply is not asked for again because a router failed after it. Another request is another call.
-        let call = Call::new("model", &fingerprint(&request)?).keyed_by_input();
+        let call = asking(&request)?;
+        let said = Said::default();
+        let heard = said.clone();
         let reply = cx.call(&call, Effects::ReadOnly, |cx| async move {
             if !left_out.is_empty() {
                 events::left_out(&cx, &left_out);
             }
-            let message = self.ask(&cx, request).await?;
+            let message = self.ask(&cx, request, &heard).await?;
             // A reply that does not fit is not recorded, so that a retry asks anew.
             if let Some(returns) = &self.spec.returns {
                 if self.spec.tools.is_empty() {
@@ -215,6 +220,8 @@ impl Node for ModelNode {
             Ok(to_value(&message)?)
         });
         let message: Message = from_value(&reply.await?)?;
+        // What came of it is recorded as a whole.
+        said.forget();
         let message = message.with_id(cx.new_id());
         let mut update = Update::new();
         if let Some(returns) = &self.spec.returns {
@@ -231,13 +238,22 @@ impl Node for ModelNode {
         Ok(update.into())
     }
 
-    /// Leaves what the model was saying when its run was cancelled, for people saw it.
+    /// Leaves what the model said, or was saying when its run was cancelled, for people saw it. None of its calls was
+    /// made, so none is left.
     async fn abandon(&self, cx: NodeCx) -> Result<Update, NodeError> {
-        let (Some(channel), Some(said)) = (&self.spec.messages, cut_off::kept(&cx)) else {
+        let Some(channel) = &self.spec.messages else {
             return Ok(Update::new());
         };
         // A prompt that can not be rendered any more is no reason to refuse the input.
-        let turn = self.prepare(&cx).ok().and_then(|prepared| prepared.turn);
+        let prepared = self.prepare(&cx).ok();
+        let whole = match &prepared {
+            Some(prepared) => replied(&cx, &prepared.request)?,
+            None => None,
+        };
+        let Some(said) = whole.or_else(|| cut_off::kept(&cx)) else {
+            return Ok(Update::new());
+        };
+        let turn = prepared.and_then(|prepared| prepared.turn);
         let said = said.with_id(cx.new_id());
         let written: Vec<Value> = turn
             .iter()
@@ -246,6 +262,22 @@ impl Node for ModelNode {
             .collect::<Result<_, _>>()?;
         Ok(Update::new().set(channel.as_str(), written))
     }
+}
+
+/// The entry of a request in the journal. Another request is another call.
+fn asking(request: &ModelRequest) -> Result<Call, NodeError> {
+    Ok(Call::new("model", &fingerprint(request)?).keyed_by_input())
+}
+
+/// What was replied to a request whose task did not come to its end, without calls; `None` if that was no text.
+fn replied(cx: &NodeCx, request: &ModelRequest) -> Result<Option<Message>, NodeError> {
+    let Some(CallState::Done(reply)) = cx.recorded(&asking(request)?) else {
+        return Ok(None);
+    };
+    let mut message: Message = from_value(&reply)?;
+    message.tool_calls.clear();
+    message.invalid_tool_calls.clear();
+    Ok((!message.content.is_empty()).then_some(message))
 }
 
 /// What a reply cost.
@@ -332,6 +364,9 @@ fn only_data(message: &Message) -> Result<(), NodeError> {
     }
 }
 
+/// How many characters of a reply that does not fit are shown.
+const SHOWN: usize = 200;
+
 /// The data that a reply is to be.
 fn structured(returns: &ReturnsSpec, message: &Message) -> Result<Value, NodeError> {
     let text = message.content.text();
@@ -346,7 +381,7 @@ fn structured(returns: &ReturnsSpec, message: &Message) -> Result<Value, NodeErr
         )
     };
     let json: Value = serde_json::from_str(unfenced(&text))
-        .map_err(|error| invalid(format!("{error} in {text:?}")))?;
+        .map_err(|error| invalid(format!("{error} in {:?}", cut(&text, SHOWN))))?;
     returns
         .shape
         .accept(json)

@@ -39,7 +39,12 @@ pub(crate) fn replied(span: &Span, reply: &Result<ModelReply, ModelError>) {
         }
         Err(error) => {
             span.record("finish", display("error"));
-            span.in_scope(|| warn!(target: "tine::model", %error, "no reply"));
+            let class = error.class();
+            span.in_scope(|| {
+                warn!(target: "tine::model", ?class, "no reply");
+                // Its words may hold what was said.
+                debug!(target: "tine::model", %error, "in its words");
+            });
         }
     }
 }

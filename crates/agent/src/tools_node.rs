@@ -244,7 +244,7 @@ fn is_cut_off(message: &Message) -> bool {
 }
 
 /// The beginning of a text, with how much is not shown.
-fn cut(text: &str, most: usize) -> Cow<'_, str> {
+pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         None => text.into(),
         Some((end, _)) => {

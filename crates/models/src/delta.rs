@@ -34,6 +34,21 @@ pub enum Delta {
     Finish(FinishReason),
 }
 
+impl Delta {
+    /// How many characters of the reply it brings.
+    #[must_use]
+    pub fn chars(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Reasoning(text) => text.chars().count(),
+            Self::ToolCall(call) => {
+                let name = call.name.as_deref().unwrap_or_default();
+                name.chars().count() + call.arguments.chars().count()
+            }
+            _ => 0,
+        }
+    }
+}
+
 /// A piece of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCallDelta {

@@ -3,6 +3,7 @@
 pub mod accumulate;
 pub mod delta;
 pub mod error;
+mod estimate;
 pub mod model;
 pub mod openai;
 pub mod pricing;

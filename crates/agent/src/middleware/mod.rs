@@ -17,10 +17,10 @@ use crate::spans;
 use crate::start::Start;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tine_engine::message::{Message, ToolCall, ToolStatus};
-use tine_engine::{NodeCx, NodeError};
-use tine_models::{Model, ModelError, ModelReply, ModelRequest};
+use tine_engine::{NodeCx, NodeError, Spend};
+use tine_models::{Model, ModelError, ModelReply, ModelRequest, Pricing, Usage};
 use tine_tools::assemble::{BoundTool, Toolbox};
 use tine_tools::{Effect, ToolCx, ToolError, ToolOutput};
 use tracing::Instrument as _;
@@ -95,6 +95,35 @@ pub struct ModelCall {
     pub request: ModelRequest,
 }
 
+/// What the requests to a model took: one, unless the chain asks more often.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    pricing: Option<Pricing>,
+    spent: Mutex<Spend>,
+}
+
+impl Meter {
+    pub(crate) fn new(pricing: Option<Pricing>) -> Self {
+        Self {
+            pricing,
+            spent: Mutex::default(),
+        }
+    }
+
+    fn add(&self, usage: Usage) {
+        let prices = self.pricing.as_ref();
+        let cost = prices.map_or(0, |prices| prices.cost_micros(&usage));
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.tokens = spent.tokens.saturating_add(usage.total_tokens());
+        spent.cost_micros = spent.cost_micros.saturating_add(cost);
+    }
+
+    /// All together.
+    pub(crate) fn spent(&self) -> Spend {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The rest of a chain around a model.
 pub struct ModelNext<'a> {
     pub(crate) chain: &'a [Arc<dyn Middleware>],
@@ -102,6 +131,8 @@ pub struct ModelNext<'a> {
     pub(crate) stream: bool,
     /// What was said so far, as far as it is shown.
     pub(crate) said: &'a Said,
+    /// What the requests took.
+    pub(crate) meter: &'a Meter,
 }
 
 impl ModelNext<'_> {
@@ -129,7 +160,9 @@ impl ModelNext<'_> {
         }
         let model_cx = tine_models::ModelCx::new(cx.world().clone());
         self.said.forget();
+        let mut heard = 0;
         let mut sink = |delta: &tine_models::Delta| {
+            heard += delta.chars();
             if self.stream {
                 self.said.hear(delta);
                 crate::events::delta(&cx, delta);
@@ -139,7 +172,23 @@ impl ModelNext<'_> {
         let reply = self.model.stream(&model_cx, &request, &mut sink);
         let reply = reply.instrument(span.clone()).await;
         spans::replied(&span, &reply);
-        reply
+        match reply {
+            Ok(reply) => {
+                let usage = Usage::of(&request, &reply);
+                self.meter.add(usage);
+                Ok(ModelReply {
+                    usage: Some(usage),
+                    ..reply
+                })
+            }
+            Err(error) => {
+                // Who was heard before it failed is paid.
+                if heard > 0 {
+                    self.meter.add(Usage::estimate(&request, heard));
+                }
+                Err(error)
+            }
+        }
     }
 }
 

@@ -13,7 +13,8 @@ use tine_models::{
     ModelRequest, Pricing, Usage,
 };
 
-/// Says `hi` for 1,000 and 200 tokens; to `down` it does not answer.
+/// Says `hi` for 1,000 and 200 tokens; to `down` it does not answer, to `breaks` it begins to, and of `uncounted` it
+/// does not say what it took.
 #[derive(Debug)]
 struct Counted;
 
@@ -27,10 +28,13 @@ impl Model for Counted {
         &self,
         _: &ModelCx,
         request: &ModelRequest,
-        _: &mut dyn DeltaSink,
+        sink: &mut dyn DeltaSink,
     ) -> Result<ModelReply, ModelError> {
         let heard = request.messages.last().unwrap().content.text();
-        if heard == "down" {
+        if heard == "breaks" {
+            sink.push(&Delta::Text("x".repeat(400)));
+        }
+        if heard == "down" || heard == "breaks" {
             return Err(ModelError::Transport {
                 model: "counted".into(),
                 message: "down".to_owned(),
@@ -38,11 +42,13 @@ impl Model for Counted {
         }
         let mut reply = Accumulator::new();
         reply.push(&Delta::Text("hi".to_owned()));
-        reply.push(&Delta::Usage(Usage {
-            input_tokens: 1_000,
-            output_tokens: 200,
-            ..Usage::default()
-        }));
+        if heard != "uncounted" {
+            reply.push(&Delta::Usage(Usage {
+                input_tokens: 1_000,
+                output_tokens: 200,
+                ..Usage::default()
+            }));
+        }
         reply.push(&Delta::Finish(FinishReason::Stop));
         Ok(reply.finish(self.name(), request))
     }
@@ -125,4 +131,44 @@ async fn who_did_not_answer_is_not_paid() {
     let outcome = send(&bench, "down", Budget::default()).await;
     assert_eq!(outcome.exit.error().unwrap().class(), ErrorClass::Transport);
     assert_eq!(outcome.spent, Spend::default());
+}
+
+#[tokio::test]
+async fn what_nobody_counted_is_guessed() {
+    for (text, output_tokens, ends) in [("uncounted", 1, "done"), ("breaks", 100, "failed")] {
+        let bench = bench("    params: { max_tokens: 300 }", true);
+        let outcome = send(&bench, text, Budget::default()).await;
+        assert_eq!(outcome.exit.name(), ends);
+        let input_tokens = outcome.spent.tokens - output_tokens;
+        // Of the request most are the schemas of its tools.
+        assert!((100..1_000).contains(&input_tokens), "{input_tokens}");
+        let cost = input_tokens as f64 * 2.5 + output_tokens as f64 * 10.0;
+        assert_eq!(outcome.spent.cost_micros, cost.round() as u64);
+        let messages: Vec<Message> = from_value(&outcome.values["messages"]).unwrap();
+        if let Some(reply) = messages.get(1) {
+            let metadata = reply.response_metadata.as_ref().unwrap();
+            assert_eq!(metadata.get("usage_estimated"), Some(&true.into()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_came_whole_stays_if_its_task_did_not_end() {
+    let graph = react("", "").replace(
+        "has_tool_calls(last(state.messages))",
+        "state.notes[7] == 'x'",
+    );
+    let model: Arc<dyn Model> = Arc::new(Counted);
+    let bench = Bench::with(&graph, Vec::new(), |agent: Agent| {
+        agent.with_models([("default".to_owned(), model)])
+    });
+    let outcome = send(&bench, "hello", Budget::default()).await;
+    assert_eq!(outcome.exit.name(), "failed");
+    let outcome = send(&bench, "hello again", Budget::default()).await;
+    let messages: Vec<Message> = from_value(&outcome.values["messages"]).unwrap();
+    let said: Vec<String> = messages
+        .iter()
+        .map(|message| message.content.text())
+        .collect();
+    assert_eq!(said, ["hello", "hi", "hello again"]);
 }

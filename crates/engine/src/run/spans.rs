@@ -1,8 +1,9 @@
 //! What a run does, as spans and events of `tracing`.
 //!
 //! A run is a span, in it each step, in that each task, and in that whatever a node opens of its own; a child graph is a
-//! span in its task. A run looks once whether anybody listens, and if not its steps have none. None holds values of channels, inputs or
-//! answers: a log is no place for them.
+//! span in its task. A run looks once whether anybody listens, and if not its steps have none. None holds values of
+//! channels, inputs or answers: a log is no place for them. Errors may quote what they are about, so their words are
+//! told at the level of debugging only.
 //!
 //! An interrupt is no error. A failure is an event where it happened, and once more at the end of the run that it ended.
 
@@ -15,7 +16,7 @@ use crate::graph::Graph;
 use crate::step::Task;
 use std::time::Duration;
 use tracing::field::{Empty, display};
-use tracing::{Level, Span, debug_span, enabled, error, info, info_span, warn};
+use tracing::{Level, Span, debug, debug_span, enabled, error, info, info_span, warn};
 
 /// The span of an invocation of a root graph.
 pub(super) fn run(graph: &Graph, thread: &ThreadKey) -> Span {
@@ -37,7 +38,9 @@ pub(super) fn ended(span: &Span, outcome: &Result<Outcome, RunError>) {
             let spent = outcome.spent;
             match &outcome.exit {
                 Exit::Failed { error } => {
-                    error!(target: "tine::run", %error, %exit, "the run failed");
+                    let code = error.code();
+                    error!(target: "tine::run", %code, %exit, "the run failed");
+                    debug!(target: "tine::run", %error, "in its words");
                 }
                 _ => info!(
                     target: "tine::run",
@@ -51,7 +54,9 @@ pub(super) fn ended(span: &Span, outcome: &Result<Outcome, RunError>) {
         }
         Err(error) => {
             span.record("exit", display("refused"));
-            error!(target: "tine::run", %error, "the run was refused");
+            let code = error.code();
+            error!(target: "tine::run", %code, "the run was refused");
+            debug!(target: "tine::run", %error, "in its words");
         }
     }
 }
@@ -88,11 +93,13 @@ pub(super) fn task(cx: &TaskCx) -> Span {
 
 /// Tells that an attempt of a task failed.
 pub(super) fn attempt_failed(number: u32, error: &NodeError, delay: Option<Duration>) {
+    let class = error.class();
     match delay {
         Some(delay) => {
             let millis = delay.as_millis();
-            warn!(target: "tine::task", %error, attempt = number, millis, "failed, and is tried again");
+            warn!(target: "tine::task", ?class, attempt = number, millis, "failed, and is tried again");
         }
-        None => warn!(target: "tine::task", %error, attempt = number, "failed"),
+        None => warn!(target: "tine::task", ?class, attempt = number, "failed"),
     }
+    debug!(target: "tine::task", %error, "in its words");
 }

@@ -100,40 +100,13 @@ fn rest(said: &ScriptReply, request: &ModelRequest) -> Vec<Delta> {
             })
         }));
     }
-    deltas.push(Delta::Usage(Usage {
-        input_tokens: tokens(input_chars(request)),
-        output_tokens: tokens(output),
-        estimated: true,
-        ..Usage::default()
-    }));
+    deltas.push(Delta::Usage(Usage::estimate(request, output)));
     deltas.push(Delta::Finish(if said.calls.is_empty() {
         FinishReason::Stop
     } else {
         FinishReason::ToolCalls
     }));
     deltas
-}
-
-fn tokens(chars: usize) -> u64 {
-    chars.div_ceil(4) as u64
-}
-
-fn input_chars(request: &ModelRequest) -> usize {
-    let system = request.system.as_deref().unwrap_or_default();
-    let messages = request.messages.iter().map(|message| {
-        let calls = message.tool_calls.iter();
-        let calls =
-            calls.map(|call| call.name.chars().count() + call.args.to_canonical().chars().count());
-        message.content.text().chars().count() + calls.sum::<usize>()
-    });
-    let tools = request.tools.iter().map(|tool| {
-        let schema = tool.parameters.to_string();
-        [&*tool.name, &*tool.description, &*schema]
-            .map(|text| text.chars().count())
-            .iter()
-            .sum::<usize>()
-    });
-    system.chars().count() + messages.sum::<usize>() + tools.sum::<usize>()
 }
 
 #[cfg(test)]
