@@ -165,9 +165,12 @@ fn a_failed_attempt_is_a_warning_and_a_failed_run_an_error() {
       DEBUG: begins run=[id] goes_on=false
       step number=1 tasks=shaky
         task node=shaky path=shaky
-          WARN: failed, and is tried again error=no 1 attempt=1 millis=789
-          WARN: failed error=no 2 attempt=2
-      ERROR: the run failed error=node `shaky` failed: no 2 exit=failed
+          WARN: failed, and is tried again class=Transport attempt=1 millis=789
+          DEBUG: in its words error=no 1
+          WARN: failed class=Transport attempt=2
+          DEBUG: in its words error=no 2
+      ERROR: the run failed code=node exit=failed
+      DEBUG: in its words error=node `shaky` failed: no 2
     ");
 }
 
