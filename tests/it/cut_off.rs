@@ -102,7 +102,7 @@ fn texts(messages: &serde_json::Value) -> Vec<String> {
 
 #[test]
 fn what_was_said_is_kept_beside_the_thread_and_the_model_is_asked_again() {
-    for signal in ["-INT", "-TERM"] {
+    for signal in ["-INT", "-TERM", "-HUP"] {
         let desk = desk();
         run(&desk, signal);
         let thread = shown(&desk);

@@ -29,6 +29,19 @@ fn threads_are_listed_shown_and_deleted() {
 }
 
 #[test]
+fn a_home_that_can_not_be_used_is_not_one_without_threads() {
+    let desk = Desk::new();
+    std::fs::write(desk.home(), "").unwrap();
+    for command in ["list", "show", "delete"] {
+        let mut args = vec!["threads", command];
+        args.extend((command != "list").then_some("t"));
+        let ran = desk.tine(&args);
+        assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("TINE_HOME"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn shipped_files_are_valid_and_wrong_ones_are_told_all_that_is_wrong() {
     let mut desk = Desk::new();
     let graphs: Vec<String> = std::fs::read_dir(shipped("graphs"))

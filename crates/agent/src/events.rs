@@ -3,7 +3,7 @@
 use crate::history::LeftOut;
 use tine_engine::message::{ToolCall, ToolStatus};
 use tine_engine::{NodeCx, Value};
-use tine_models::Delta;
+use tine_models::{Delta, FinishReason};
 
 /// A piece of what a model says: `{text}`.
 pub const TOKEN: &str = "token";
@@ -71,5 +71,13 @@ pub(crate) fn note(cx: &NodeCx, call: &ToolCall, text: &str) {
 pub(crate) fn left_out(cx: &NodeCx, left_out: &LeftOut) {
     cx.emit(NOTE, || {
         Value::from_pairs([("text", left_out.to_string().into())])
+    });
+}
+
+/// A reply that may miss its end, or all of it.
+pub(crate) fn cut_off(cx: &NodeCx, finish: &FinishReason) {
+    cx.emit(NOTE, || {
+        let text = format!("the reply was cut off ({})", finish.name());
+        Value::from_pairs([("text", text.into())])
     });
 }

@@ -165,6 +165,9 @@ impl ModelNode {
             (spent, _) => reserved.settle(spent).await?,
         }
         let reply = reply.map_err(tine_models::ModelError::into_node_error)?;
+        if reply.finish.is_cut_off() {
+            events::cut_off(cx, &reply.finish);
+        }
         let cost = match (&self.pricing, &reply.usage) {
             (Some(prices), Some(usage)) => Some(Cost {
                 currency: &prices.currency,

@@ -6,7 +6,7 @@ use super::failure::{Failure, print_error, run_hints};
 use super::host::Host;
 use super::output::Tone;
 use super::setup::{Notes, Unsaid};
-use super::signal;
+use super::signal::Stops;
 use super::status::Status;
 use super::store::Store;
 use super::terminal::line::{one_line, resume_command};
@@ -144,6 +144,7 @@ async fn invocation(
     let runner = Runner::new(job.graph.graph.clone(), cx.world.clone())
         .with_checkpointer(job.store.0.clone());
 
+    let mut stops = Stops::listen();
     let mut run = Box::pin(invoke(&runner, &job.thread, start, options));
     let world = cx.world.clone();
     let deadline = async {
@@ -155,7 +156,7 @@ async fn invocation(
     let mut late = false;
     let ended = tokio::select! {
         ended = &mut run => Some(ended),
-        () = signal::stop() => None,
+        () = stops.next() => None,
         () = asked_to_stop(cx, job) => None,
         () = deadline => { late = true; None }
     };
@@ -166,7 +167,7 @@ async fn invocation(
             cancel.cancel();
             tokio::select! {
                 ended = &mut run => Some(ended),
-                () = signal::stop() => None,
+                () = stops.next() => None,
             }
         }
     };

@@ -3,6 +3,7 @@
 use super::Cx;
 use super::failure::Failure;
 use super::terminal::line::{clean, quoted};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use tine::engine::checkpoint::{Checkpointer, Scope, ThreadInfo};
 use tine::engine::world::Id;
@@ -21,9 +22,11 @@ impl Store {
 
     /// Opens the store if there is one: looking makes nothing.
     pub(crate) fn open_existing(cx: &Cx) -> Result<Option<Self>, Failure> {
-        match cx.env.database().exists() {
-            true => Self::open(cx).map(Some),
-            false => Ok(None),
+        let found = std::fs::metadata(cx.env.database());
+        // A home that can not be used is another thing than one without threads.
+        match found.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            true => Ok(None),
+            false => Self::open(cx).map(Some),
         }
     }
 

@@ -5,7 +5,7 @@ use super::question;
 use crate::cli::Cx;
 use crate::cli::answer::Takes;
 use crate::cli::output::Tone;
-use crate::cli::signal;
+use crate::cli::signal::Stops;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _};
 use tine::engine::interrupt::InterruptId;
@@ -272,6 +272,7 @@ fn by_number(field: &FormField, text: &str) -> serde_json::Value {
 
 /// Shows a prompt and reads a line. Never gives [`Said::Later`].
 async fn line(cx: &mut Cx, prompt: &str) -> Said<String> {
+    let mut stops = Stops::listen();
     loop {
         let stdout = &mut cx.stdout;
         let read = async {
@@ -279,9 +280,7 @@ async fn line(cx: &mut Cx, prompt: &str) -> Said<String> {
             tokio::task::spawn_blocking(read_line).await
         };
         let said = tokio::select! {
-            // Signals are listened to before anything is shown.
-            biased;
-            () = signal::stop() => Said::Stop,
+            () = stops.next() => Said::Stop,
             read = read => match read {
                 Ok(Ok(Some(line))) => match String::from_utf8(line) {
                     Ok(line) => Said::Answer(clean(line.trim_end_matches(['\n', '\r']))),

@@ -5,10 +5,11 @@ use crate::cli::Cx;
 use crate::cli::failure::{Failure, print_error};
 use crate::cli::output::Tone;
 use crate::cli::setup::ConfigArgs;
+use crate::cli::signal::Stops;
 use crate::cli::status::Status;
 use crate::cli::store::Store;
 use crate::cli::terminal::line::clean;
-use crate::cli::{host, place, signal};
+use crate::cli::{host, place};
 use async_trait::async_trait;
 use clap::Args;
 use serde_json::{Value, json};
@@ -192,14 +193,15 @@ async fn run(
         tool_cx = tool_cx.with_ask(question.clone());
     }
     let tool = tool.clone();
+    let mut stops = Stops::listen();
     let mut task = tokio::spawn(async move { tool.call(&tool_cx, given).await });
     let ended = tokio::select! {
         ended = &mut task => ended,
-        () = signal::stop() => {
+        () = stops.next() => {
             cancel.cancel();
             let ended = tokio::select! {
                 ended = &mut task => Some(ended),
-                () = signal::stop() => None,
+                () = stops.next() => None,
                 () = cx.world.sleep(GRACE) => None,
             };
             task.abort();
