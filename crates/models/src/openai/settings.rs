@@ -117,6 +117,8 @@ pub(crate) struct Settings {
     pub(crate) body: Map<String, Value>,
     /// The name of the parameter for the most tokens of a reply.
     pub(crate) most_tokens: &'static str,
+    /// Whether it is OpenAI itself, which refuses what others pass over.
+    pub(crate) is_openai: bool,
     /// How many characters the id of a call may have. Other endpoints take any, and some keep data in them.
     pub(crate) longest_id: Option<usize>,
     pub(crate) stream: bool,
@@ -193,7 +195,7 @@ impl Settings {
         }
         let url = join(&base_url, "chat/completions");
         // The newer models of OpenAI refuse the older name, and few others know the newer one.
-        let is_openai = url.host_str() == Some("api.openai.com");
+        let is_openai = is_openai(&url);
         let most_tokens = match is_openai {
             true => "max_completion_tokens",
             false => "max_tokens",
@@ -207,6 +209,7 @@ impl Settings {
             secrets,
             body: body(&given, profile, most_tokens)?,
             most_tokens,
+            is_openai,
             longest_id: is_openai.then_some(40),
             stream: given.flag("streaming")?.unwrap_or(true)
                 && !given.flag("disable_streaming")?.unwrap_or(false),
@@ -251,6 +254,14 @@ fn is_nothing(value: &Value) -> bool {
 fn endpoint(text: &str) -> Option<Url> {
     let url = Url::parse(text.trim()).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
+}
+
+/// Whether an endpoint is OpenAI's: of any region, or at Azure.
+fn is_openai(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+    host == "api.openai.com"
+        || host.ends_with(".api.openai.com")
+        || host.ends_with(".openai.azure.com")
 }
 
 /// The address without user, password and query.
@@ -310,15 +321,13 @@ fn headers(
             headers.insert(AUTHORIZATION, header);
         }
         None => {
-            let host = |url: &str| {
-                Url::parse(url)
-                    .ok()
-                    .and_then(|url| url.host_str().map(str::to_owned))
-            };
-            let needs = ["https://api.openai.com/", profile.base]
-                .iter()
-                .any(|known| host(known).as_deref() == base.host_str());
-            let has_own = headers.contains_key(AUTHORIZATION) || base.password().is_some();
+            let own = Url::parse(profile.base).ok();
+            let is_own = own.is_some_and(|own| own.host_str() == base.host_str());
+            let needs = is_openai(base) || is_own;
+            // Azure has a header of its own for keys.
+            let has_own = headers.contains_key(AUTHORIZATION)
+                || headers.contains_key("api-key")
+                || base.password().is_some();
             if needs && !has_own {
                 return Err(ModelsError::NoKey {
                     model: given.0.name.clone(),

@@ -243,7 +243,172 @@ fn a_result_of_texts_is_one_text() {
     let text = |text: &str| json!({"type": "text", "text": text});
     assert_eq!(result(json!([text("a"), text("b")])), json!("a\nb"));
     let image = json!({"type": "image_url", "image_url": {"url": "u"}});
-    assert_eq!(result(json!([text("a"), image])), json!([text("a"), image]));
+    assert_eq!(result(json!([text("a"), image])), json!("a\n[image 1]"));
+    let document = json!({"type": "document", "source": {"type": "text", "data": "x"}});
+    assert_eq!(
+        result(json!([document, {"type": "image"}])),
+        json!(
+            "[a part of type `document` that this model can not be shown]\n\
+             [an image without an address and without data]"
+        )
+    );
+    assert_eq!(result(json!([])), json!("(no output)"));
+}
+
+fn blocks(blocks: Value) -> Content {
+    let blocks = blocks.as_array().cloned().unwrap().into_iter();
+    Content::Blocks(blocks.map(tine_engine::Value::from_json).collect())
+}
+
+#[test]
+fn images_of_results_are_shown_behind_all_of_them() {
+    let image = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});
+    let (a, b) = (call("see", json!({}), "a"), call("see", json!({}), "b"));
+    let mut ai = Message::ai("");
+    ai.tool_calls = vec![a.clone(), b.clone()];
+    let result = |call: &ToolCall, content: Value| Message {
+        content: blocks(content),
+        ..Message::tool(call, "", ToolStatus::Success)
+    };
+    let history = |behind: Vec<Message>| {
+        let mut all = vec![
+            ai.clone(),
+            result(&a, json!([image("1"), "text", image("2")])),
+            result(&b, json!([{"type": "image", "url": "3"}])),
+        ];
+        all.extend(behind);
+        all
+    };
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let first =
+        json!({"role": "tool", "tool_call_id": "a", "content": "[image 1]\ntext\n[image 2]"});
+    let shown = json!({"role": "user", "content": [
+        text("[image 1] of the results above:"), image("1"),
+        text("[image 2] of the results above:"), image("2"),
+        text("[image 3] of the results above:"), image("3"),
+    ]});
+    for behind in [vec![], vec![Message::ai("I see.")], history(vec![])] {
+        let sent = messages(PLAIN, json!({}), history(behind));
+        assert_eq!(sent[1], first);
+        assert_eq!(sent[2]["content"], "[image 3]");
+        assert_eq!(sent[3], shown);
+        let body = json!({"messages": sent});
+        assert_eq!(tine_testkit::openai_rules::check(&body), []);
+    }
+    let sent = messages(PLAIN, json!({"supports_vision": false}), history(vec![]));
+    assert_eq!(
+        sent[2]["content"],
+        "[an image that this model can not be shown]"
+    );
+    assert_eq!(sent[3], Value::Null, "nothing to be shown");
+}
+
+#[test]
+fn a_reply_that_is_no_text_says_so() {
+    let check = |content: Value, calls: bool, expected: Value| {
+        let mut ai = Message::ai(blocks(content));
+        if calls {
+            ai.tool_calls.push(call("t", json!({}), "c"));
+        }
+        assert_eq!(messages(PLAIN, json!({}), vec![ai])[0]["content"], expected);
+    };
+    let image = json!({"type": "image", "url": "u"});
+    check(json!([image]), false, "[image]".into());
+    check(json!(["so: ", image]), true, "so: [image]".into());
+    check(
+        json!([{"type": "thinking", "thinking": "hm"}]),
+        false,
+        "(nothing)".into(),
+    );
+    check(json!([{"type": "tool_use", "id": "c"}]), true, Value::Null);
+    check(json!([]), false, "(nothing)".into());
+    let file = json!({"type": "video", "base64": "QUJD"});
+    let unseen = "[a part of type `video` that this model can not be shown]";
+    check(json!([file]), false, unseen.into());
+}
+
+/// Whatever stands in a conversation, an endpoint takes it.
+mod whatever_is_said {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn block() -> impl Strategy<Value = Value> {
+        let empty = || json!({});
+        proptest::sample::select(vec![
+            json!("text"),
+            json!(""),
+            json!(7),
+            json!(null),
+            empty(),
+            json!({"type": 7}),
+            json!({"type": "text"}),
+            json!({"type": "text", "text": "a"}),
+            json!({"type": "text", "text": ""}),
+            json!({"type": "text", "text": ["a"]}),
+            json!({"type": "image"}),
+            json!({"type": "image", "base64": "QUJD"}),
+            json!({"type": "image", "base64": "QUJD", "mime_type": "image/png"}),
+            json!({"type": "image", "source": {"type": "file", "file_id": "f"}}),
+            json!({"type": "image", "source": "x"}),
+            json!({"type": "image", "url": ""}),
+            json!({"type": "image_url", "image_url": "http://x/y.png"}),
+            json!({"type": "image_url", "image_url": {"url": "http://x/y.png", "detail": "low"}}),
+            json!({"type": "image_url", "image_url": {}}),
+            json!({"type": "image_url", "image_url": ""}),
+            json!({"type": "image_url"}),
+            json!({"type": "input_audio"}),
+            json!({"type": "input_audio", "input_audio": {"data": "QUJD", "format": "wav"}}),
+            json!({"type": "file", "file": {}}),
+            json!({"type": "file", "file": {"file_id": "f"}}),
+            json!({"type": "file", "base64": "QUJD", "mime_type": "application/pdf"}),
+            json!({"type": "video_url", "video_url": {"url": "u"}}),
+            json!({"type": "document", "source": {"type": "text", "data": "x"}}),
+            json!({"type": "thinking", "thinking": "hm"}),
+            json!({"type": "tool_use", "id": "c", "name": "t", "input": {}}),
+            json!({"type": "x".repeat(500)}),
+        ])
+    }
+
+    fn content() -> impl Strategy<Value = Content> {
+        prop_oneof![
+            Just(Content::from("")),
+            Just(Content::from("text")),
+            proptest::collection::vec(block(), 0..4).prop_map(|all| blocks(all.into())),
+        ]
+    }
+
+    /// A user, and a model that calls so many tools.
+    fn turn() -> impl Strategy<Value = (Content, Content, Vec<Content>)> {
+        let results = proptest::collection::vec(content(), 0..3);
+        (content(), content(), results)
+    }
+
+    proptest! {
+        #[test]
+        fn an_endpoint_takes_it(turns in proptest::collection::vec(turn(), 1..4)) {
+            let mut conversation = Vec::new();
+            for (nth, (user, said, results)) in turns.into_iter().enumerate() {
+                conversation.push(Message::human(user));
+                let mut ai = Message::ai(said);
+                let calls = (0..results.len()).map(|call| super::call("t", json!({}), &format!("c{nth}_{call}")));
+                ai.tool_calls = calls.collect();
+                let calls = ai.tool_calls.clone();
+                conversation.push(ai);
+                for (call, content) in calls.iter().zip(results) {
+                    let result = Message::tool(call, "", ToolStatus::Success);
+                    conversation.push(Message { content, ..result });
+                }
+            }
+            for sees in [true, false] {
+                let more = json!({
+                    "base_url": "https://api.openai.com/v1", "api_key": "k", "supports_vision": sees
+                });
+                let sent = messages(PLAIN, more, conversation.clone());
+                let broken = tine_testkit::openai_rules::check(&json!({"messages": sent}));
+                prop_assert!(broken.is_empty(), "{broken:?}\n{sent}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -388,6 +553,10 @@ fn the_newer_name_for_the_most_tokens_goes_to_openai_only() {
         names.map(|name| sent[name].as_u64())
     };
     assert_eq!(to("https://api.openai.com/v1"), [None, Some(7)]);
+    assert_eq!(to("https://eu.api.openai.com/v1"), [None, Some(7)]);
+    assert_eq!(to("https://me.openai.azure.com/openai/v1"), [None, Some(7)]);
+    assert_eq!(to("https://notapi.openai.com.evil.org/v1"), [Some(7), None]);
+    assert_eq!(to("https://myapi.openai.com/v1"), [Some(7), None]);
     assert_eq!(to("https://openrouter.ai/api/v1"), [Some(7), None]);
 }
 
@@ -411,8 +580,35 @@ fn ids_that_openai_refuses_are_hashed_alike_in_calls_and_results() {
         assert!(kept || called.len() <= 40, "{called}");
     };
     check("https://api.openai.com/v1", long, false);
+    check("https://us.api.openai.com/v1", long, false);
+    check("https://me.openai.azure.com/openai/v1", long, false);
     check("https://api.openai.com/v1", &long[..40], true);
     check("https://openrouter.ai/api/v1", long, true);
+}
+
+#[test]
+fn openai_wants_a_key_wherever_it_is() {
+    let check = |base: &str, more: Value, expected: bool| {
+        let mut settings = json!({"model": "m", "base_url": base});
+        for (key, value) in more.as_object().cloned().unwrap() {
+            settings[key] = value;
+        }
+        let entry = ModelEntry {
+            name: "alias".to_owned(),
+            use_path: PLAIN.to_owned(),
+            settings: settings.as_object().cloned().unwrap(),
+        };
+        let read = Settings::read(&entry, profile(PLAIN).unwrap());
+        let refused = matches!(read, Err(crate::ModelsError::NoKey { .. }));
+        assert_eq!(refused, !expected, "{base}");
+    };
+    let none = || json!({});
+    check("https://api.openai.com/v1", none(), false);
+    check("https://eu.api.openai.com/v1", none(), false);
+    check("https://me.openai.azure.com/openai/v1", none(), false);
+    let own = json!({"default_headers": {"api-key": "k"}});
+    check("https://me.openai.azure.com/openai/v1", own, true);
+    check("http://localhost:8000/v1", none(), true);
 }
 
 #[test]
