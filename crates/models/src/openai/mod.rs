@@ -10,6 +10,7 @@ mod recorded;
 mod reply;
 mod request;
 mod retry;
+mod secrets;
 mod settings;
 mod stream;
 mod wire;

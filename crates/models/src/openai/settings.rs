@@ -1,6 +1,7 @@
 //! The settings of an endpoint, as DeerFlow's configurations have them.
 
 use super::profile::Profile;
+use super::secrets::Secrets;
 use crate::registry::settings::Settings as Entry;
 use crate::registry::{ModelEntry, ModelsError};
 use reqwest::Url;
@@ -112,7 +113,7 @@ pub(crate) struct Settings {
     pub(crate) endpoint: String,
     pub(crate) headers: HeaderMap,
     /// What must never be shown.
-    pub(crate) secrets: Vec<String>,
+    pub(crate) secrets: Secrets,
     /// What is sent with each request.
     pub(crate) body: Map<String, Value>,
     /// The name of the parameter for the most tokens of a reply.
@@ -186,13 +187,12 @@ impl Settings {
                 )
             })?;
         let shown = shown(&base_url);
-        let mut secrets = Vec::new();
-        secrets.extend(base_url.password().map(str::to_owned));
+        let mut secrets = Secrets::default();
         let headers = headers(&given, profile, &base_url, &shown, &mut secrets)?;
         for (name, value) in given.texts("default_query")? {
             base_url.query_pairs_mut().append_pair(&name, &value);
-            secrets.push(value);
         }
+        secrets.add_address(&base_url);
         let url = join(&base_url, "chat/completions");
         // The newer models of OpenAI refuse the older name, and few others know the newer one.
         let is_openai = is_openai(&url);
@@ -229,13 +229,9 @@ impl Settings {
         })
     }
 
-    /// A text without what must not be shown. Local endpoints have keys such as `none` and `EMPTY`, which are no secret
-    /// and stand in many a sentence.
+    /// A text without what must not be shown.
     pub(crate) fn clean(&self, text: &str) -> String {
-        let secrets = self.secrets.iter().filter(|secret| secret.len() >= 8);
-        secrets.fold(text.to_owned(), |text, secret| {
-            text.replace(secret.as_str(), "***")
-        })
+        self.secrets.clean(text)
     }
 }
 
@@ -294,7 +290,7 @@ fn headers(
     profile: &'static Profile,
     base: &Url,
     shown: &str,
-    secrets: &mut Vec<String>,
+    secrets: &mut Secrets,
 ) -> Result<HeaderMap, ModelsError> {
     let mut headers = HeaderMap::new();
     for (name, value) in given.texts("default_headers")? {
@@ -302,7 +298,7 @@ fn headers(
         let name = HeaderName::try_from(name).map_err(|_| wrong())?;
         let mut header = HeaderValue::try_from(&value).map_err(|_| wrong())?;
         header.set_sensitive(true);
-        secrets.push(value);
+        secrets.add_header(&value);
         headers.insert(name, header);
     }
     if let Some((key, organization)) = given.text_of(&["organization", "openai_organization"])? {
@@ -317,7 +313,7 @@ fn headers(
             let mut header = HeaderValue::try_from(format!("Bearer {key}"))
                 .map_err(|_| given.wrong(name, "a text that can stand in a header"))?;
             header.set_sensitive(true);
-            secrets.push(key.to_owned());
+            secrets.add(key);
             headers.insert(AUTHORIZATION, header);
         }
         None => {
