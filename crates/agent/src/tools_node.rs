@@ -210,13 +210,15 @@ fn refuse(message: &Message, call: &InvalidToolCall) -> (ToolCall, ToolReply) {
          Send the call again with the arguments as one complete JSON object.",
         cut(&name, 100)
     );
-    if finish(message) == Some(FinishReason::Length.name()) {
+    let finish = finish(message);
+    if finish == Some(FinishReason::Length) {
         text.push_str(" If they are long, make several calls with a part of them each.");
     }
     let args = call.args.as_deref().unwrap_or_default();
     // What was cut off in the middle is no mistake to be shown, and a message of a parser often quotes the text.
     let start: String = args.trim().chars().take(20).collect();
-    if !args.is_empty() && !is_cut_off(message) && !why.contains(&start) {
+    let is_cut_off = finish.is_some_and(|finish| finish.is_cut_off());
+    if !args.is_empty() && !is_cut_off && !why.contains(&start) {
         text.push_str(&format!(" What came was: {}", cut(args, SHOWN)));
     }
     let call = ToolCall {
@@ -228,19 +230,10 @@ fn refuse(message: &Message, call: &InvalidToolCall) -> (ToolCall, ToolReply) {
 }
 
 /// Why the reply ended, as its message says it.
-fn finish(message: &Message) -> Option<&str> {
+fn finish(message: &Message) -> Option<FinishReason> {
     let metadata = message.response_metadata.as_ref()?;
-    metadata.get("finish_reason")?.as_str()
-}
-
-fn is_cut_off(message: &Message) -> bool {
-    let reasons = [
-        FinishReason::Length,
-        FinishReason::ContentFilter,
-        FinishReason::Incomplete,
-    ];
-    let finish = finish(message);
-    reasons.iter().any(|reason| finish == Some(reason.name()))
+    let name = metadata.get("finish_reason")?.as_str()?;
+    Some(FinishReason::from_name(name))
 }
 
 /// The beginning of a text, with how much is not shown.

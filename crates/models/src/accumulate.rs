@@ -19,6 +19,8 @@ pub struct Accumulator {
     reasoning: String,
     /// By index; a list, because some gateways give all calls the index 0.
     calls: BTreeMap<u32, Vec<OpenCall>>,
+    /// How many there are.
+    count: usize,
     usage: Option<Usage>,
     model: Option<Arc<str>>,
     extra: Map<String, Json>,
@@ -32,7 +34,30 @@ struct OpenCall {
     /// A second name under the same index: nobody can know which one is meant.
     other_name: Option<Arc<str>>,
     arguments: String,
+    /// How far the arguments are.
+    shape: Shape,
+    /// Whether they are an object, once they have come to the end of one. They are read for it once only, for there can
+    /// be very many pieces.
+    is_object: Option<bool>,
     extra: Map<String, Json>,
+}
+
+/// How far a text is that is to be one JSON object, told from its brackets alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shape {
+    /// There is nothing but space yet.
+    #[default]
+    Blank,
+    /// Within the object.
+    Open {
+        depth: usize,
+        in_string: bool,
+        after_backslash: bool,
+    },
+    /// Its end has come.
+    Closed,
+    /// It is something else, which begins at this byte.
+    Other(usize),
 }
 
 /// The most characters of arguments that an error repeats.
@@ -55,13 +80,15 @@ impl Accumulator {
             Delta::Reasoning(more) => self.reasoning.push_str(more),
             Delta::ToolCall(delta) => {
                 let calls = self.calls.entry(delta.index).or_default();
-                match calls.last_mut() {
-                    Some(call) if !call.is_followed_by(delta) => call.push(delta),
-                    _ => {
-                        let mut call = OpenCall::default();
-                        call.push(delta);
-                        calls.push(call);
-                    }
+                let is_new = calls
+                    .last_mut()
+                    .is_none_or(|call| call.is_followed_by(delta));
+                if is_new {
+                    calls.push(OpenCall::default());
+                    self.count += 1;
+                }
+                if let Some(call) = calls.last_mut() {
+                    call.push(delta);
                 }
             }
             Delta::Usage(usage) => self.usage = Some(*usage),
@@ -69,6 +96,11 @@ impl Accumulator {
             Delta::Extra { key, value } => self.attach(key, value),
             Delta::Finish(reason) => self.finish = Some(reason.clone()),
         }
+    }
+
+    /// How many calls there are so far.
+    pub(crate) fn calls(&self) -> usize {
+        self.count
     }
 
     fn attach(&mut self, key: &str, value: &Json) {
@@ -127,6 +159,45 @@ impl Accumulator {
     }
 }
 
+impl Shape {
+    /// The shape with more of the text, which begins at byte `at`.
+    fn after(self, more: &str, at: usize) -> Self {
+        let mut shape = self;
+        for (offset, c) in more.char_indices() {
+            shape = match shape {
+                Self::Blank if c == '{' => Self::Open {
+                    depth: 1,
+                    in_string: false,
+                    after_backslash: false,
+                },
+                Self::Blank | Self::Closed if c.is_whitespace() => shape,
+                Self::Blank | Self::Closed => Self::Other(at + offset),
+                Self::Open {
+                    depth,
+                    in_string,
+                    after_backslash,
+                } => {
+                    let depth = match c {
+                        '{' | '[' if !in_string => depth + 1,
+                        '}' | ']' if !in_string => depth - 1,
+                        _ => depth,
+                    };
+                    match depth {
+                        0 => Self::Closed,
+                        _ => Self::Open {
+                            depth,
+                            in_string: in_string ^ (c == '"' && !after_backslash),
+                            after_backslash: in_string && c == '\\' && !after_backslash,
+                        },
+                    }
+                }
+                Self::Other(_) => return shape,
+            };
+        }
+        shape
+    }
+}
+
 /// Appends an item to the one before it, if it is more of the same: of the type and the place, with more of its text.
 fn goes_on(last: &mut Json, item: &Json) -> bool {
     const TEXTS: [&str; 3] = ["text", "summary", "data"];
@@ -159,7 +230,7 @@ impl OpenCall {
     /// It does if it has a name and an id of its own, and the arguments so far can be all there are. An id that only
     /// changes within an object means nothing. Where calls have no ids, one with a name that comes after a whole object
     /// is another call if its name is another or it begins another object.
-    fn is_followed_by(&self, delta: &ToolCallDelta) -> bool {
+    fn is_followed_by(&mut self, delta: &ToolCallDelta) -> bool {
         let Some(name) = delta.name.as_ref().filter(|name| !name.is_empty()) else {
             return false;
         };
@@ -167,17 +238,37 @@ impl OpenCall {
         if !opens && !delta.arguments.is_empty() {
             return false;
         }
-        let is_object = || matches!(parse(&self.arguments), Ok(Value::Map(_)));
         match delta.id.as_ref().filter(|id| !id.is_empty()) {
             Some(id) => {
                 let other_id = self.id.as_ref().is_some_and(|first| first != id);
-                other_id && (matches!(self.arguments.trim(), "" | "null") || is_object())
+                other_id && (self.has_none() || self.is_object())
             }
             None => {
                 let other_name = self.name.as_ref().is_some_and(|first| first != name);
-                (opens || other_name) && is_object()
+                (opens || other_name) && self.is_object()
             }
         }
+    }
+
+    /// Whether the arguments so far say that there are none.
+    fn has_none(&self) -> bool {
+        match self.shape {
+            Shape::Blank => true,
+            Shape::Open { .. } | Shape::Closed => false,
+            Shape::Other(start) => {
+                let rest = self.arguments.get(start..).unwrap_or_default();
+                let rest = rest.strip_prefix("null");
+                rest.is_some_and(|rest| rest.trim_end().is_empty())
+            }
+        }
+    }
+
+    fn is_object(&mut self) -> bool {
+        if self.shape != Shape::Closed {
+            return false;
+        }
+        let read = || matches!(parse(&self.arguments), Ok(Value::Map(_)));
+        *self.is_object.get_or_insert_with(read)
     }
 
     fn push(&mut self, delta: &ToolCallDelta) {
@@ -193,6 +284,7 @@ impl OpenCall {
                 Some(_) => self.other_name = Some(name),
             }
         }
+        self.shape = self.shape.after(&delta.arguments, self.arguments.len());
         self.arguments.push_str(&delta.arguments);
         for (key, value) in &delta.extra {
             self.extra.insert(key.clone(), value.clone());

@@ -43,7 +43,9 @@ pub enum ModelError {
         /// What the provider said.
         message: String,
     },
-    /// The reply, or its next piece, took too long.
+    /// The answer, or the beginning of the reply, did not come in time; or a reply that is not streamed was not whole
+    /// by then. The request is not made again, for it may have been answered, and billed, all the same. A piece that
+    /// does not come behind others is [`BrokeOff`](Self::BrokeOff).
     #[error("model `{model}` did not answer within {}", shown(*limit))]
     Timeout {
         /// The model.

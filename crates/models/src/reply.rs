@@ -76,6 +76,36 @@ pub enum FinishReason {
 }
 
 impl FinishReason {
+    /// The reason that a name stands for: one of tine's own, or one that a provider gives, in any case.
+    ///
+    /// Reasons that say that a reply was broken off, by whatever, become such that are
+    /// [cut off](FinishReason::is_cut_off); a name that nobody knows is kept.
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        let lower = name.to_ascii_lowercase();
+        match lower.as_str() {
+            "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" | "completed" => Self::Stop,
+            "tool_calls" | "tool_call" | "tool_use" | "function_call" => Self::ToolCalls,
+            "max_tokens" | "max_output_tokens" => Self::Length,
+            "content_filter" | "safety" | "sensitive" | "recitation" => Self::ContentFilter,
+            "incomplete"
+            | "abort"
+            | "aborted"
+            | "cancelled"
+            | "canceled"
+            | "timeout"
+            | "network_error"
+            | "insufficient_system_resource" => Self::Incomplete,
+            other => {
+                let words = ["length", "truncat", "exceed", "context_window"];
+                match words.iter().any(|word| other.contains(word)) {
+                    true => Self::Length,
+                    false => Self::Other(name.into()),
+                }
+            }
+        }
+    }
+
     /// Whether the reply may miss its end.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
@@ -149,6 +179,31 @@ impl ModelReply {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_reason_is_known_by_its_name() {
+        let own = [
+            FinishReason::Stop,
+            FinishReason::ToolCalls,
+            FinishReason::Length,
+            FinishReason::ContentFilter,
+            FinishReason::Incomplete,
+            FinishReason::Other("Made_Up".into()),
+        ];
+        for reason in own {
+            assert_eq!(FinishReason::from_name(reason.name()), reason);
+        }
+        let check = |name: &str, expected: FinishReason| {
+            assert_eq!(FinishReason::from_name(name), expected, "{name}");
+        };
+        check("MAX_TOKENS", FinishReason::Length);
+        check("model_length", FinishReason::Length);
+        check("model_context_window_exceeded", FinishReason::Length);
+        check("Truncated", FinishReason::Length);
+        check("cancelled", FinishReason::Incomplete);
+        check("SAFETY", FinishReason::ContentFilter);
+        check("tool_use", FinishReason::ToolCalls);
+    }
 
     #[test]
     fn a_reply_becomes_a_message_in_langchains_json() {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tine_agent::events::NOTE;
 use tine_agent::middleware::Middleware;
 use tine_engine::command::Op;
-use tine_engine::message::{InvalidToolCall, Role, ToolCall};
+use tine_engine::message::{Content, InvalidToolCall, Role, ToolCall};
 use tine_engine::run::UpdateAs;
 use tine_engine::value::Value;
 use tine_engine::{
@@ -97,7 +97,12 @@ impl Wild {
                 });
             }
             1 => reply.content = dice.pick(&["", " ", "\n"]).into(),
-            2 | 3 => reply.content = "said".into(),
+            2 => reply.content = "said".into(),
+            3 => {
+                let seen = Value::from(seen(&mut dice));
+                let blocks = seen.as_list().unwrap().iter().cloned().collect();
+                reply.content = Content::Blocks(blocks);
+            }
             4 => {
                 // Cut off in its calls.
                 reply.finish = FinishReason::Length;
@@ -137,6 +142,9 @@ impl Model for Wild {
         self.tally.count("requests");
         for message in &request.messages {
             self.tally.count(format!("{:?} messages", message.role));
+            if has_image(message) {
+                self.tally.count(format!("{:?} images", message.role));
+            }
             let text = message.content.text();
             for (start, kind) in [
                 ("The result of this call was never", "results filled in"),
@@ -156,6 +164,15 @@ impl Model for Wild {
         pause().await;
         self.reply()
     }
+}
+
+fn has_image(message: &Message) -> bool {
+    let Content::Blocks(blocks) = &message.content else {
+        return false;
+    };
+    let kind = |block: &Value| block.get("type")?.as_str().map(str::to_owned);
+    let mut kinds = blocks.iter().filter_map(kind);
+    kinds.any(|kind| kind.starts_with("image"))
 }
 
 /// Keeps the end of a conversation, wherever that cuts through.
@@ -235,6 +252,19 @@ fn invalid(dice: &mut Dice) -> InvalidToolCall {
     }
 }
 
+/// Content that is more than text: images and blocks that nobody knows, whole and not.
+fn seen(dice: &mut Dice) -> Json {
+    let blocks = [
+        json!({"type": "image_url", "image_url": {"url": "http://x/y.png"}}),
+        json!({"type": "image", "base64": "QUJD", "mime_type": "image/png"}),
+        json!({"type": "image"}),
+        json!({"type": "document", "source": {"type": "text", "data": "x"}}),
+        json!({"type": "input_audio", "input_audio": {}}),
+        json!({"type": "text", "text": "seen"}),
+    ];
+    (0..=dice.roll(2)).map(|_| dice.pick(&blocks)).collect()
+}
+
 /// A message as some other program may have written it.
 fn foreign(dice: &mut Dice) -> Json {
     let id = id(dice);
@@ -243,6 +273,7 @@ fn foreign(dice: &mut Dice) -> Json {
         json!({"id": id, "type": "function", "function": {"name": "fs.read", "arguments": args}});
     let own =
         json!({"id": id, "name": "今天", "args": dice.pick(&[json!({}), json!("x"), json!(null)])});
+    let seen = seen(dice);
     dice.pick(&[
         json!({"role": "user", "content": ""}),
         json!({"role": "user", "content": [{"type": "text", "text": ""}, "hi", 7]}),
@@ -254,6 +285,10 @@ fn foreign(dice: &mut Dice) -> Json {
         json!({"role": "tool", "content": "4", "tool_call_id": null}),
         json!({"role": "tool", "content": "", "tool_call_id": id, "tool_calls": [own]}),
         json!({"role": "user", "content": "hi", "tool_calls": [own]}),
+        json!({"role": "user", "content": seen}),
+        json!({"role": "assistant", "content": seen}),
+        json!({"role": "assistant", "content": seen, "tool_calls": [own]}),
+        json!({"role": "tool", "content": seen, "tool_call_id": id}),
     ])
 }
 
@@ -524,7 +559,7 @@ fn poll<T>(work: impl Future<Output = T>, polls: usize) -> Option<T> {
 }
 
 /// What must have happened, and how often at least, for this test to have tested something.
-const LEAST: [(&str, usize); 25] = [
+const LEAST: [(&str, usize); 28] = [
     ("requests", 1_000),
     ("replies with calls", 500),
     ("replies without calls", 200),
@@ -550,6 +585,9 @@ const LEAST: [(&str, usize); 25] = [
     ("results without output", 20),
     ("Ai messages", 1_000),
     ("Tool messages", 1_000),
+    ("Human images", 25),
+    ("Ai images", 50),
+    ("Tool images", 8),
 ];
 
 #[test]

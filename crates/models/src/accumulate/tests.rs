@@ -416,3 +416,40 @@ proptest! {
         prop_assert_eq!(fold(&rechunked(&deltas, &cuts)), fold(&deltas));
     }
 }
+
+proptest! {
+    /// What the brackets tell is never less than what reading would: no call is joined with the next for it.
+    #[test]
+    fn an_object_is_known_by_its_brackets(text in "[ \t]{0,2}[{}\\[\\]\"\\\\:,a1 \n]{0,12}", cut in 0_usize..12) {
+        let (first, rest) = match text.char_indices().nth(cut) {
+            Some((at, _)) => text.split_at(at),
+            None => (text.as_str(), ""),
+        };
+        let mut open = OpenCall::default();
+        for piece in [first, rest] {
+            open.push(&ToolCallDelta { arguments: piece.to_owned(), ..ToolCallDelta::default() });
+        }
+        prop_assert_eq!(open.is_object(), matches!(parse(&text), Ok(Value::Map(_))));
+        prop_assert_eq!(open.has_none(), matches!(text.trim(), "" | "null"));
+    }
+}
+
+/// Each of these pieces could begin another call, and what came before is long: it is not read anew for each.
+#[test]
+fn many_pieces_of_a_long_call_are_folded_at_once() {
+    let long = "x".repeat(4 << 20);
+    for first in [
+        format!("{{\"a\": \"{long}"),
+        format!("{{{long}}}"),
+        format!("{}x", " ".repeat(4 << 20)),
+        format!("null{}x", " ".repeat(4 << 20)),
+    ] {
+        let mut reply = Accumulator::new();
+        reply.push(&call(0, "a", "f", &first));
+        for nth in 0..20_000 {
+            reply.push(&call(0, &format!("b{nth}"), "f", ""));
+            reply.push(&call(0, &format!("c{nth}"), "f", "{"));
+        }
+        assert_eq!(reply.calls(), 1);
+    }
+}

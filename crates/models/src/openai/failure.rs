@@ -1,7 +1,6 @@
 //! What providers say when they do not reply.
 
 use super::settings::Settings;
-use super::stream::start;
 use crate::error::ModelError;
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -45,7 +44,7 @@ pub(crate) fn of_status(
         },
         Err(_) => format!("HTTP {status}"),
     };
-    let said = said.unwrap_or_else(|| start(body));
+    let said = said.unwrap_or_else(|| settings.start(body));
     let text = match said.is_empty() {
         true => name,
         false => format!("{name}: {said}"),
@@ -53,7 +52,10 @@ pub(crate) fn of_status(
     let codes = value.as_ref().map(codes).unwrap_or_default();
     let class = Class::of(status, &codes);
     let error = class.error(settings, &text, retry_after);
-    let may = should_retry.unwrap_or(matches!(class, Class::Busy | Class::Unavailable));
+    let may_pass = matches!(class, Class::Busy | Class::Unavailable);
+    // Whatever a header says, a request that was refused for what it is stays refused.
+    let is_final = class == Class::Denied || status == 400;
+    let may = should_retry.unwrap_or(may_pass) && !is_final;
     let again = match (may, retry_after) {
         (false, _) => Again::No,
         (true, None) => Again::Yes,
@@ -66,7 +68,7 @@ pub(crate) fn of_status(
 pub(crate) fn in_reply(settings: &Settings, error: &Value) -> ModelError {
     let codes = codes(error);
     let status = codes.iter().find_map(|code| code.parse::<u16>().ok());
-    let said = message(error).unwrap_or_else(|| start(error.to_string().as_bytes()));
+    let said = message(error).unwrap_or_else(|| settings.start(error.to_string().as_bytes()));
     let class = match status {
         Some(status @ 400..=599) => Class::of(status, &codes),
         _ => Class::of_codes(&codes),
@@ -121,7 +123,7 @@ impl Class {
 
     fn error(self, settings: &Settings, text: &str, retry_after: Option<Duration>) -> ModelError {
         let model = settings.alias.clone();
-        let message = settings.clean(&bounded(text));
+        let message = bounded(&settings.clean(text));
         match self {
             Self::Denied => ModelError::Denied { model, message },
             Self::Busy => ModelError::RateLimited {

@@ -10,6 +10,7 @@ mod recorded;
 mod reply;
 mod request;
 mod retry;
+mod secrets;
 mod settings;
 mod stream;
 mod wire;
@@ -30,8 +31,8 @@ use failure::{Again, Failure};
 use profile::Profile;
 use settings::Settings;
 use std::fmt;
-use stream::Told;
-use wire::Wire;
+use stream::{Reply, Told};
+use wire::{Deadline, Wire};
 
 /// A model behind an endpoint that speaks chat completions.
 pub struct OpenAi {
@@ -78,9 +79,14 @@ impl OpenAi {
         body: &[u8],
         sink: &mut dyn DeltaSink,
     ) -> Result<ModelReply, Failure> {
-        let mut answer = self.wire.send(&self.settings, cx, body).await?;
+        let settings = &self.settings;
+        // For the answer and, unless it is streamed, all of the reply.
+        let mut deadline = Deadline::after(&*cx.world, settings.timeout);
+        let mut answer = self.wire.send(settings, cx, body, &mut deadline).await?;
         let mut told = Told::default();
-        let reply = stream::read(&self.settings, cx, request, &mut answer, sink, &mut told).await;
+        let reply = Reply::new(settings, sink, &mut told)
+            .read(cx, request, &mut answer, &mut deadline)
+            .await;
         reply.map_err(|error| {
             // What was told can not be taken back.
             let may = !told.0

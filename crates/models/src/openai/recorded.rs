@@ -3,7 +3,8 @@
 use super::failure;
 use super::profile;
 use super::settings::Settings;
-use super::stream::{self, Body, Told};
+use super::stream::{Body, Reply, Told};
+use super::wire::Deadline;
 use crate::delta::DeltaSink;
 use crate::error::ModelError;
 use crate::model::ModelCx;
@@ -68,7 +69,10 @@ impl Recorded {
         }
         let mut body = Chunks(self.chunks.iter().cloned().collect());
         let mut told = Told::default();
-        stream::read(&settings, cx, request, &mut body, sink, &mut told).await
+        let mut deadline = Deadline::after(&*cx.world, settings.timeout);
+        Reply::new(&settings, sink, &mut told)
+            .read(cx, request, &mut body, &mut deadline)
+            .await
     }
 }
 

@@ -4,6 +4,7 @@ use super::profile::Profile;
 use crate::delta::{Delta, ToolCallDelta};
 use crate::reply::{FinishReason, Usage};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What providers add to a whole reply that people want to see.
@@ -12,11 +13,21 @@ const ADDED: [&str; 2] = ["citations", "search_results"];
 /// What they add to a message.
 const ATTACHED: [&str; 3] = ["reasoning_details", "annotations", "audio"];
 
+/// The most calls of a reply. People wait for each of them, and a reply has a few.
+pub(crate) const MOST_CALLS: usize = 1000;
+
+/// What is wrong with a reply that has more calls than that.
+pub(crate) fn too_many_calls() -> String {
+    format!("it has more than {MOST_CALLS} calls")
+}
+
 /// Reads one reply, whole or in pieces.
 pub(crate) struct Reader {
     profile: &'static Profile,
-    /// The ids of calls that came without an index, in their order.
-    unindexed: Vec<String>,
+    /// The places of calls that came without an index, by their ids.
+    unindexed: BTreeMap<String, u32>,
+    /// How many there are, those without an id too.
+    places: u32,
     /// The reasoning so far, where each piece repeats it.
     reasoning: String,
     /// What was added already; some repeat it with every piece.
@@ -40,7 +51,8 @@ impl Reader {
     pub(crate) fn new(profile: &'static Profile) -> Self {
         Self {
             profile,
-            unindexed: Vec::new(),
+            unindexed: BTreeMap::new(),
+            places: 0,
             reasoning: String::new(),
             added: Vec::new(),
             known: false,
@@ -114,7 +126,7 @@ impl Reader {
             }
             Some(Value::String(reason)) => {
                 self.finished = true;
-                deltas.push(Delta::Finish(finish(reason)));
+                deltas.push(Delta::Finish(FinishReason::from_name(reason)));
             }
             Some(other) => return Err(wrong("finish_reason", "a text", other)),
         }
@@ -161,6 +173,9 @@ impl Reader {
         match part("tool_calls") {
             None => {}
             Some(Value::Array(calls)) => {
+                if calls.len() > MOST_CALLS {
+                    return Err(Unread::Wrong(too_many_calls()));
+                }
                 for (nth, call) in (0..).zip(calls) {
                     let mut call = self.call(call, nth)?;
                     if whole {
@@ -266,16 +281,19 @@ impl Reader {
     /// The index of a call that has none: that of its id, or the next for a new id. What has no id either goes on with
     /// the last call, but for those behind the first of one piece.
     fn place(&mut self, id: Option<&str>, nth: u32) -> u32 {
-        let known = id.and_then(|id| self.unindexed.iter().position(|known| known == id));
-        let place = match (known, id) {
-            (Some(known), _) => known,
-            (None, None) if nth == 0 => self.unindexed.len().saturating_sub(1),
+        let known = id.and_then(|id| self.unindexed.get(id));
+        match (known, id) {
+            (Some(known), _) => *known,
+            (None, None) if nth == 0 => self.places.saturating_sub(1),
             (None, id) => {
-                self.unindexed.push(id.unwrap_or_default().to_owned());
-                self.unindexed.len() - 1
+                let place = self.places;
+                self.places = place.saturating_add(1);
+                if let Some(id) = id {
+                    self.unindexed.insert(id.to_owned(), place);
+                }
+                place
             }
-        };
-        u32::try_from(place).unwrap_or(u32::MAX)
+        }
     }
 }
 
@@ -343,26 +361,6 @@ fn usage(usage: &Value) -> Option<Usage> {
         cached_input_tokens: cached.unwrap_or_default(),
         estimated: false,
     })
-}
-
-/// The reason in tine's words. Those that say a reply was broken off, by whatever, make it one that is cut off.
-fn finish(reason: &str) -> FinishReason {
-    match reason.to_ascii_lowercase().as_str() {
-        "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" | "completed" => {
-            FinishReason::Stop
-        }
-        "tool_calls" | "tool_call" | "tool_use" | "function_call" => FinishReason::ToolCalls,
-        "length" | "max_tokens" | "max_output_tokens" | "model_length" => FinishReason::Length,
-        "content_filter" | "safety" | "sensitive" | "recitation" => FinishReason::ContentFilter,
-        "abort"
-        | "aborted"
-        | "cancelled"
-        | "canceled"
-        | "timeout"
-        | "network_error"
-        | "insufficient_system_resource" => FinishReason::Incomplete,
-        _ => FinishReason::Other(reason.into()),
-    }
 }
 
 fn wrong(what: &str, expected: &str, found: &Value) -> Unread {

@@ -189,18 +189,29 @@ fn messages(settings: &Settings, request: &ModelRequest) -> Vec<Json> {
         system.push_str(&shape.schema.to_string());
     }
     let first = (!system.is_empty()).then(|| json!({"role": "system", "content": system}));
-    let conversation = request.messages.iter();
-    first
-        .into_iter()
-        .chain(conversation.map(|message| self::message(settings, message)))
-        .collect()
+    let mut sent: Vec<Json> = first.into_iter().collect();
+    // Results have no images, so those are shown when all results of a reply have been told: nothing may stand between.
+    let mut images = Vec::new();
+    for message in &request.messages {
+        if message.role != Role::Tool && !images.is_empty() {
+            sent.push(content::shown(std::mem::take(&mut images)));
+        }
+        sent.push(self::message(settings, message, &mut images));
+    }
+    if !images.is_empty() {
+        sent.push(content::shown(images));
+    }
+    sent
 }
 
-fn message(settings: &Settings, message: &Message) -> Json {
+/// One message. The images of a result are added to `images`, to be shown behind it.
+fn message(settings: &Settings, message: &Message, images: &mut Vec<Json>) -> Json {
     match message.role {
-        Role::System => json!({"role": "system", "content": message.content.text()}),
+        Role::System => {
+            json!({"role": "system", "content": content::some_words(settings, &message.content)})
+        }
         Role::Human => {
-            let content = content::user(&message.content, settings.sees);
+            let content = content::user(settings, &message.content);
             let mut sent = json!({"role": "user", "content": content});
             let is_name = |name: &&str| {
                 let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -216,7 +227,7 @@ fn message(settings: &Settings, message: &Message) -> Json {
         Role::Tool => json!({
             "role": "tool",
             "tool_call_id": id(settings, message.tool_call_id.as_deref().unwrap_or_default()),
-            "content": content::result(&message.content, settings.sees),
+            "content": content::result(settings, &message.content, images),
         }),
         Role::Ai => assistant(settings, message),
     }
@@ -242,13 +253,16 @@ fn assistant(settings: &Settings, message: &Message) -> Json {
     };
     let mut sent = Map::new();
     sent.insert("role".to_owned(), "assistant".into());
-    let text = message.content.text();
     let calls = calls(settings, message, |id| {
         attached(CALL_EXTRAS)
             .filter(|_| profile.attachments)
             .and_then(|extras| extras.get(id))
     });
-    let content = match text.is_empty() && !calls.is_empty() && !profile.empty_text {
+    let text = match calls.is_empty() {
+        true => content::some_words(settings, &message.content),
+        false => content::words(settings, &message.content),
+    };
+    let content = match text.is_empty() && !profile.empty_text {
         true => Json::Null,
         false => text.into(),
     };

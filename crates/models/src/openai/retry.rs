@@ -16,6 +16,8 @@ pub(crate) const MOST_ASKED: Duration = Duration::from_secs(60);
 pub(crate) fn pause(world: &dyn World, again: Again, retries: u64) -> Option<Duration> {
     match again {
         Again::No => None,
+        // No wait at all is no answer of one that is overloaded.
+        Again::After(Duration::ZERO) => pause(world, Again::Yes, retries),
         Again::After(wait) => (wait <= MOST_ASKED).then_some(wait),
         Again::Yes => {
             let doublings = u32::try_from(retries.min(8)).unwrap_or(8);
@@ -33,9 +35,10 @@ pub(crate) fn asked<'a>(
     header: impl Fn(&'static str) -> Option<&'a str>,
     now: Timestamp,
 ) -> Option<Duration> {
-    if let Some(millis) = header("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok())
-    {
-        return Duration::try_from_secs_f64(millis / 1000.0).ok();
+    let millis = header("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok());
+    let wait = millis.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok());
+    if wait.is_some() {
+        return wait;
     }
     let text = header("retry-after")?.trim();
     if let Ok(seconds) = text.parse::<f64>() {
@@ -72,6 +75,18 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_in_milliseconds_that_says_nothing_leaves_the_other() {
+        for nonsense in ["", "soon", "-1", "NaN", "inf", "1e400"] {
+            let header = |asked: &'static str| match asked {
+                "retry-after-ms" => Some(nonsense),
+                _ => Some("7"),
+            };
+            let wait = asked(header, Timestamp(0));
+            assert_eq!(wait, Some(Duration::from_secs(7)), "{nonsense}");
+        }
+    }
+
+    #[test]
     fn pauses_double_up_to_a_bound() {
         let world = SimWorld::new(7);
         for (retries, longest) in [
@@ -91,6 +106,7 @@ mod tests {
         let asked = |seconds| pause(&world, Again::After(Duration::from_secs(seconds)), 0);
         assert_eq!(asked(60), Some(MOST_ASKED));
         assert_eq!(asked(61), None);
+        assert!(asked(0).unwrap() >= FIRST * 3 / 4, "never at once");
         assert_eq!(pause(&world, Again::No, 0), None);
     }
 }

@@ -1,6 +1,7 @@
 //! The settings of an endpoint, as DeerFlow's configurations have them.
 
 use super::profile::Profile;
+use super::secrets::Secrets;
 use crate::registry::settings::Settings as Entry;
 use crate::registry::{ModelEntry, ModelsError};
 use reqwest::Url;
@@ -112,11 +113,13 @@ pub(crate) struct Settings {
     pub(crate) endpoint: String,
     pub(crate) headers: HeaderMap,
     /// What must never be shown.
-    pub(crate) secrets: Vec<String>,
+    pub(crate) secrets: Secrets,
     /// What is sent with each request.
     pub(crate) body: Map<String, Value>,
     /// The name of the parameter for the most tokens of a reply.
     pub(crate) most_tokens: &'static str,
+    /// Whether it is OpenAI itself, which refuses what others pass over.
+    pub(crate) is_openai: bool,
     /// How many characters the id of a call may have. Other endpoints take any, and some keep data in them.
     pub(crate) longest_id: Option<usize>,
     pub(crate) stream: bool,
@@ -184,16 +187,15 @@ impl Settings {
                 )
             })?;
         let shown = shown(&base_url);
-        let mut secrets = Vec::new();
-        secrets.extend(base_url.password().map(str::to_owned));
+        let mut secrets = Secrets::default();
         let headers = headers(&given, profile, &base_url, &shown, &mut secrets)?;
         for (name, value) in given.texts("default_query")? {
             base_url.query_pairs_mut().append_pair(&name, &value);
-            secrets.push(value);
         }
+        secrets.add_address(&base_url);
         let url = join(&base_url, "chat/completions");
         // The newer models of OpenAI refuse the older name, and few others know the newer one.
-        let is_openai = url.host_str() == Some("api.openai.com");
+        let is_openai = is_openai(&url);
         let most_tokens = match is_openai {
             true => "max_completion_tokens",
             false => "max_tokens",
@@ -207,6 +209,7 @@ impl Settings {
             secrets,
             body: body(&given, profile, most_tokens)?,
             most_tokens,
+            is_openai,
             longest_id: is_openai.then_some(40),
             stream: given.flag("streaming")?.unwrap_or(true)
                 && !given.flag("disable_streaming")?.unwrap_or(false),
@@ -226,13 +229,9 @@ impl Settings {
         })
     }
 
-    /// A text without what must not be shown. Local endpoints have keys such as `none` and `EMPTY`, which are no secret
-    /// and stand in many a sentence.
+    /// A text without what must not be shown.
     pub(crate) fn clean(&self, text: &str) -> String {
-        let secrets = self.secrets.iter().filter(|secret| secret.len() >= 8);
-        secrets.fold(text.to_owned(), |text, secret| {
-            text.replace(secret.as_str(), "***")
-        })
+        self.secrets.clean(text)
     }
 }
 
@@ -251,6 +250,14 @@ fn is_nothing(value: &Value) -> bool {
 fn endpoint(text: &str) -> Option<Url> {
     let url = Url::parse(text.trim()).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
+}
+
+/// Whether an endpoint is OpenAI's: of any region, or at Azure.
+fn is_openai(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+    host == "api.openai.com"
+        || host.ends_with(".api.openai.com")
+        || host.ends_with(".openai.azure.com")
 }
 
 /// The address without user, password and query.
@@ -283,7 +290,7 @@ fn headers(
     profile: &'static Profile,
     base: &Url,
     shown: &str,
-    secrets: &mut Vec<String>,
+    secrets: &mut Secrets,
 ) -> Result<HeaderMap, ModelsError> {
     let mut headers = HeaderMap::new();
     for (name, value) in given.texts("default_headers")? {
@@ -291,7 +298,7 @@ fn headers(
         let name = HeaderName::try_from(name).map_err(|_| wrong())?;
         let mut header = HeaderValue::try_from(&value).map_err(|_| wrong())?;
         header.set_sensitive(true);
-        secrets.push(value);
+        secrets.add_header(&value);
         headers.insert(name, header);
     }
     if let Some((key, organization)) = given.text_of(&["organization", "openai_organization"])? {
@@ -306,19 +313,17 @@ fn headers(
             let mut header = HeaderValue::try_from(format!("Bearer {key}"))
                 .map_err(|_| given.wrong(name, "a text that can stand in a header"))?;
             header.set_sensitive(true);
-            secrets.push(key.to_owned());
+            secrets.add(key);
             headers.insert(AUTHORIZATION, header);
         }
         None => {
-            let host = |url: &str| {
-                Url::parse(url)
-                    .ok()
-                    .and_then(|url| url.host_str().map(str::to_owned))
-            };
-            let needs = ["https://api.openai.com/", profile.base]
-                .iter()
-                .any(|known| host(known).as_deref() == base.host_str());
-            let has_own = headers.contains_key(AUTHORIZATION) || base.password().is_some();
+            let own = Url::parse(profile.base).ok();
+            let is_own = own.is_some_and(|own| own.host_str() == base.host_str());
+            let needs = is_openai(base) || is_own;
+            // Azure has a header of its own for keys.
+            let has_own = headers.contains_key(AUTHORIZATION)
+                || headers.contains_key("api-key")
+                || base.password().is_some();
             if needs && !has_own {
                 return Err(ModelsError::NoKey {
                     model: given.0.name.clone(),

@@ -1,9 +1,9 @@
 //! The bytes of a reply, read into its pieces.
 
 use super::failure;
-use super::reply::{Reader, Unread};
+use super::reply::{MOST_CALLS, Reader, Unread, too_many_calls};
 use super::settings::Settings;
-use super::wire::within;
+use super::wire::Deadline;
 use crate::accumulate::Accumulator;
 use crate::delta::{Delta, DeltaSink};
 use crate::error::{ModelError, shown};
@@ -13,17 +13,30 @@ use crate::request::ModelRequest;
 use async_trait::async_trait;
 use futures_util::stream::{self, Stream, StreamExt};
 use serde_json::Value;
-use sse_stream::SseByteStream;
+use sse_stream::{Sse, SseByteStream};
 use std::io::Cursor;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
 
 /// The most bytes of one piece of a stream.
 pub(crate) const MOST_PIECE: usize = 8 << 20;
 /// The most bytes of a reply.
 pub(crate) const MOST_REPLY: usize = 64 << 20;
+/// The most bytes of space before a reply.
+const MOST_SPACE: usize = 64 << 10;
 /// How much of a body is shown that can not be read, in bytes.
 const MOST_SHOWN: usize = 300;
+/// How much of it is looked at, so that nothing secret is cut before it is found.
+const MOST_CLEANED: usize = 4 << 10;
+/// How long more is waited for once a reply has ended: what it cost comes last, and is worth no more than this.
+const GRACE: Duration = Duration::from_secs(5);
+/// After how many events others have their turn.
+const TURN: usize = 64;
+
+/// What some texts in UTF-8 begin with.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Where the bytes of a reply come from.
 #[async_trait]
@@ -36,41 +49,7 @@ pub(crate) trait Body: Send {
 #[derive(Debug, Default)]
 pub(crate) struct Told(pub(crate) bool);
 
-/// Reads a reply: a stream of events, or one JSON object from those endpoints that do not stream.
-pub(crate) async fn read(
-    settings: &Settings,
-    cx: &ModelCx,
-    request: &ModelRequest,
-    body: &mut dyn Body,
-    sink: &mut dyn DeltaSink,
-    told: &mut Told,
-) -> Result<ModelReply, ModelError> {
-    let mut source = Source::new(settings, body);
-    let mut reply = Reply {
-        settings,
-        reader: Reader::new(settings.profile),
-        accumulator: Accumulator::new(),
-        sink,
-        told,
-    };
-    let first = within(&*cx.world, settings.timeout, source.first());
-    let first = first
-        .await
-        .unwrap_or_else(|| Err(timeout(settings, settings.timeout)))?;
-    match first {
-        Some(b'{' | b'[') => {
-            let all = within(&*cx.world, settings.timeout, source.all());
-            let all = all
-                .await
-                .unwrap_or_else(|| Err(timeout(settings, settings.timeout)))?;
-            reply.whole(&all)?;
-        }
-        _ => reply.events(cx, source).await?,
-    }
-    Ok(reply.accumulator.finish(&settings.model, request))
-}
-
-fn timeout(settings: &Settings, limit: std::time::Duration) -> ModelError {
+fn timeout(settings: &Settings, limit: Duration) -> ModelError {
     ModelError::Timeout {
         model: settings.alias.clone(),
         limit,
@@ -133,7 +112,7 @@ impl<'a> Source<'a> {
         };
         self.read += bytes.len();
         if let Ok(mut head) = self.head.lock() {
-            let room = (MOST_SHOWN + 1).saturating_sub(head.len());
+            let room = (MOST_CLEANED + 1).saturating_sub(head.len());
             head.extend(bytes.iter().take(room));
         }
         if self.read > MOST_REPLY {
@@ -145,15 +124,25 @@ impl<'a> Source<'a> {
 
     /// The first byte that is no space, without taking it.
     async fn first(&mut self) -> Result<Option<u8>, ModelError> {
+        let mut seen = 0;
         loop {
-            let bytes = self.ahead.strip_prefix(b"\xef\xbb\xbf");
-            let bytes = bytes.unwrap_or(&self.ahead);
             // A part of the mark that some texts begin with tells nothing yet.
-            let is_mark = b"\xef\xbb\xbf".starts_with(bytes);
-            if let Some(byte) = bytes.iter().find(|byte| !byte.is_ascii_whitespace())
-                && !is_mark
-            {
-                return Ok(Some(*byte));
+            let is_part = self.ahead.len() < MARK.len() && MARK.starts_with(&self.ahead);
+            if !is_part {
+                let begin = if self.ahead.starts_with(MARK) {
+                    MARK.len()
+                } else {
+                    0
+                };
+                let new = self.ahead.get(begin.max(seen)..).unwrap_or_default();
+                if let Some(byte) = new.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                    return Ok(Some(*byte));
+                }
+                seen = self.ahead.len();
+            }
+            if seen > MOST_SPACE {
+                let message = format!("it begins with {} KiB of nothing", MOST_SPACE >> 10);
+                return Err(invalid(self.settings, &message));
             }
             match self.next().await? {
                 Some(more) => self.ahead.extend(more),
@@ -226,7 +215,7 @@ impl<'a> Source<'a> {
 }
 
 /// A reply while it is read.
-struct Reply<'a> {
+pub(crate) struct Reply<'a> {
     settings: &'a Settings,
     reader: Reader,
     accumulator: Accumulator,
@@ -234,7 +223,45 @@ struct Reply<'a> {
     told: &'a mut Told,
 }
 
-impl Reply<'_> {
+impl<'a> Reply<'a> {
+    pub(crate) fn new(
+        settings: &'a Settings,
+        sink: &'a mut dyn DeltaSink,
+        told: &'a mut Told,
+    ) -> Self {
+        Self {
+            settings,
+            reader: Reader::new(settings.profile),
+            accumulator: Accumulator::new(),
+            sink,
+            told,
+        }
+    }
+
+    /// Reads a reply: a stream of events, or one JSON object from those endpoints that do not stream. The deadline is
+    /// for the beginning of a stream, and all of an object.
+    pub(crate) async fn read(
+        mut self,
+        cx: &ModelCx,
+        request: &ModelRequest,
+        body: &mut dyn Body,
+        deadline: &mut Deadline<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let settings = self.settings;
+        let late = || Err(timeout(settings, settings.timeout));
+        let mut source = Source::new(settings, body);
+        let first = deadline.or(source.first()).await;
+        match first.unwrap_or_else(late)? {
+            Some(b'{' | b'[') => {
+                let all = deadline.or(source.all()).await;
+                let all = all.unwrap_or_else(|| Err(timeout(settings, settings.timeout)))?;
+                self.whole(&all)?;
+            }
+            _ => self.events(cx, source).await?,
+        }
+        Ok(self.accumulator.finish(&settings.model, request))
+    }
+
     fn push(&mut self, delta: &Delta) {
         self.told.0 = true;
         self.sink.push(delta);
@@ -245,21 +272,24 @@ impl Reply<'_> {
         let deltas = self.reader.read(piece).map_err(|unread| match unread {
             Unread::Failed(error) => failure::in_reply(self.settings, &error),
             Unread::Wrong(message) => {
-                let shown = start(piece.to_string().as_bytes());
+                let shown = self.settings.start(piece.to_string().as_bytes());
                 invalid(self.settings, &format!("{message}: {shown}"))
             }
         })?;
         for delta in &deltas {
             self.push(delta);
+            if self.accumulator.calls() > MOST_CALLS {
+                return Err(invalid(self.settings, &too_many_calls()));
+            }
         }
         Ok(())
     }
 
     /// A reply in one piece.
     fn whole(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let bytes = bytes.strip_prefix(MARK).unwrap_or(bytes);
         let value: Value = serde_json::from_slice(bytes).map_err(|error| {
-            let shown = start(bytes);
+            let shown = self.settings.start(bytes);
             match error.is_eof() {
                 true => broke_off(
                     self.settings,
@@ -274,7 +304,7 @@ impl Reply<'_> {
             .and_then(Value::as_array)
             .is_some_and(|choices| !choices.is_empty());
         if !has_choice {
-            let message = format!("it has no `choices`: {}", start(bytes));
+            let message = format!("it has no `choices`: {}", self.settings.start(bytes));
             return Err(invalid(self.settings, &message));
         }
         if !self.reader.finished {
@@ -290,70 +320,84 @@ impl Reply<'_> {
         let ended = source.ended.clone();
         let head = source.head.clone();
         let mut events = Box::pin(SseByteStream::new(Box::pin(source.chunks())));
-        let mut done = false;
-        let mut seen = 0_usize;
-        let mut beginning = String::new();
-        while !done {
-            let next = within(&*cx.world, settings.chunk_timeout, events.next());
-            let Some(next) = next.await else {
-                return Err(match seen {
-                    0 => timeout(settings, settings.chunk_timeout),
-                    _ => broke_off(
-                        settings,
-                        &format!(
-                            "its next piece did not come within {}",
-                            shown(settings.chunk_timeout)
-                        ),
-                    ),
-                });
-            };
-            let event = match next {
-                None => break,
-                Some(Ok(event)) => event,
-                Some(Err(error)) => return Err(unreadable(settings, error)),
-            };
-            let data = event.data.as_deref().unwrap_or_default().trim();
-            if data.is_empty() {
-                continue;
-            }
-            seen += 1;
-            if data == "[DONE]" {
-                done = true;
-                continue;
-            }
-            if seen == 1 {
-                beginning = start(data.as_bytes());
-            }
-            let piece: Value = match serde_json::from_str(data) {
-                Ok(piece) => piece,
-                Err(_) if ended.load(Ordering::Relaxed) => {
-                    return Err(broke_off(settings, "it ends in the middle of a piece"));
+        let mut stream = Seen::default();
+        let mut deadline = Deadline::after(&*cx.world, settings.chunk_timeout);
+        for nth in 1_usize.. {
+            let event = match deadline.or(events.next()).await {
+                Some(None) => break,
+                Some(Some(Ok(event))) => Ok(event),
+                Some(Some(Err(error))) => {
+                    Err(unreadable(settings, error, ended.load(Ordering::Relaxed)))
                 }
-                Err(error) => {
-                    let shown = start(data.as_bytes());
-                    let message = format!("a piece of it is not JSON ({error}): {shown}");
-                    return Err(invalid(settings, &message));
-                }
+                None => Err(late(settings, stream.pieces)),
             };
-            if event.event.as_deref() == Some("error") && piece.get("error").is_none() {
-                return Err(failure::in_reply(settings, &piece));
+            let heard = match event {
+                Ok(event) => self.event(&event, &mut stream, ended.load(Ordering::Relaxed)),
+                Err(error) => Err(Unheard::Lost(error)),
+            };
+            match heard {
+                Ok(Heard::Nothing) => {}
+                Ok(Heard::Done) => break,
+                // Only what says something has the time for the next begin anew.
+                Ok(Heard::Piece) => {
+                    let limit = match self.reader.finished {
+                        true => GRACE.min(settings.chunk_timeout),
+                        false => settings.chunk_timeout,
+                    };
+                    deadline = Deadline::after(&*cx.world, limit);
+                }
+                Err(Unheard::Told(error)) => return Err(error),
+                Err(Unheard::Lost(error)) if self.reader.finished => {
+                    // The reply is whole; what is lost is no part of it.
+                    tracing::debug!(model = %settings.alias, %error, "nothing more behind the end");
+                    break;
+                }
+                Err(Unheard::Lost(error)) => return Err(error),
             }
-            self.piece(&piece)?;
+            if nth % TURN == 0 {
+                yield_now().await;
+            }
         }
-        let head = head.lock().map(|head| start(&head)).unwrap_or_default();
-        self.ended(done, seen, &head, &beginning)
+        let head = head.lock().map(|head| settings.start(&head));
+        self.ended(&stream, &head.unwrap_or_default())
+    }
+
+    /// An event of a stream.
+    fn event(&mut self, event: &Sse, seen: &mut Seen, ended: bool) -> Result<Heard, Unheard> {
+        let settings = self.settings;
+        let data = event.data.as_deref().unwrap_or_default().trim();
+        if data.is_empty() {
+            return Ok(Heard::Nothing);
+        }
+        seen.pieces += 1;
+        if data == "[DONE]" {
+            seen.done = true;
+            return Ok(Heard::Done);
+        }
+        if seen.pieces == 1 {
+            seen.beginning = settings.start(data.as_bytes());
+        }
+        let piece: Value = serde_json::from_str(data).map_err(|error| {
+            Unheard::Lost(match ended {
+                true => broke_off(settings, "it ends in the middle of a piece"),
+                false => {
+                    let shown = settings.start(data.as_bytes());
+                    let message = format!("a piece of it is not JSON ({error}): {shown}");
+                    invalid(settings, &message)
+                }
+            })
+        })?;
+        if event.event.as_deref() == Some("error") && piece.get("error").is_none() {
+            return Err(Unheard::Told(failure::in_reply(settings, &piece)));
+        }
+        self.piece(&piece).map_err(Unheard::Told)?;
+        Ok(Heard::Piece)
     }
 
     /// Judges the end of a stream.
-    fn ended(
-        &mut self,
-        done: bool,
-        seen: usize,
-        head: &str,
-        beginning: &str,
-    ) -> Result<(), ModelError> {
+    fn ended(&mut self, seen: &Seen, head: &str) -> Result<(), ModelError> {
         let settings = self.settings;
-        if seen == 0 {
+        if seen.pieces == 0 {
             return Err(match head.is_empty() {
                 true => broke_off(settings, "it is empty"),
                 false => invalid(
@@ -362,7 +406,8 @@ impl Reply<'_> {
                 ),
             });
         }
-        if !self.reader.known && !done {
+        if !self.reader.known && !seen.done {
+            let beginning = &seen.beginning;
             let message = format!("no piece of it is one of a chat completion: {beginning}");
             return Err(invalid(settings, &message));
         }
@@ -370,36 +415,100 @@ impl Reply<'_> {
             return Err(invalid(settings, "it ends without a piece"));
         }
         if !self.reader.finished {
-            if !done {
-                let pieces = if seen == 1 { "piece" } else { "pieces" };
-                let message = format!("it ends after {seen} {pieces} without saying why");
+            if !seen.done {
+                let pieces = seen.pieces;
+                let noun = if pieces == 1 { "piece" } else { "pieces" };
+                let message = format!("it ends after {pieces} {noun} without saying why");
                 return Err(broke_off(settings, &message));
             }
-            // The endpoint says that this is all.
-            self.push(&Delta::Finish(FinishReason::Stop));
+            // The endpoint says that this is all. A text may be taken at that; a call, which may be the first of
+            // several or lack half of what it is to write, is not made.
+            let finish = match self.accumulator.calls() {
+                0 => FinishReason::Stop,
+                _ => FinishReason::Incomplete,
+            };
+            self.push(&Delta::Finish(finish));
         }
         Ok(())
     }
 }
 
-fn unreadable(settings: &Settings, error: sse_stream::Error) -> ModelError {
+/// What was seen of a stream.
+#[derive(Debug, Default)]
+struct Seen {
+    /// How many events with data.
+    pieces: usize,
+    /// The first of them.
+    beginning: String,
+    /// Whether the endpoint said that this is all.
+    done: bool,
+}
+
+/// What an event is.
+enum Heard {
+    Nothing,
+    Piece,
+    Done,
+}
+
+/// Why there is no event, or none that can be read.
+enum Unheard {
+    /// The endpoint says or sends something wrong.
+    Told(ModelError),
+    /// It is lost on the way.
+    Lost(ModelError),
+}
+
+fn late(settings: &Settings, pieces: usize) -> ModelError {
+    let limit = settings.chunk_timeout;
+    match pieces {
+        0 => timeout(settings, limit),
+        _ => broke_off(
+            settings,
+            &format!("its next piece did not come within {}", shown(limit)),
+        ),
+    }
+}
+
+fn unreadable(settings: &Settings, error: sse_stream::Error, ended: bool) -> ModelError {
     match error {
         sse_stream::Error::Body(error) => match error.downcast::<ModelError>() {
             Ok(error) => *error,
             Err(error) => broke_off(settings, &error.to_string()),
         },
+        sse_stream::Error::Utf8Parse(error) if ended && error.error_len().is_none() => {
+            broke_off(settings, "it ends in the middle of a character")
+        }
         error => invalid(settings, &format!("a piece of it is not UTF-8: {error}")),
     }
 }
 
-/// The beginning of a body, in one line.
-pub(crate) fn start(bytes: &[u8]) -> String {
-    let shown = bytes.get(..MOST_SHOWN).unwrap_or(bytes);
-    let text = String::from_utf8_lossy(shown);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let mut text = words.join(" ");
-    if bytes.len() > MOST_SHOWN {
-        text.push('…');
+/// Lets others have their turn.
+async fn yield_now() {
+    let mut has = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut has, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+impl Settings {
+    /// The beginning of a body in one line, without what must not be shown.
+    pub(crate) fn start(&self, bytes: &[u8]) -> String {
+        let looked = bytes.get(..MOST_CLEANED).unwrap_or(bytes);
+        let text = self.clean(&String::from_utf8_lossy(looked));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let mut text = words.join(" ");
+        let is_cut = looked.len() < bytes.len() || text.len() > MOST_SHOWN;
+        text.truncate(text.floor_char_boundary(MOST_SHOWN));
+        text.truncate(text.trim_end().len());
+        if is_cut {
+            text.push('…');
+        }
+        text
     }
-    text
 }

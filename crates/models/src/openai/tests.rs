@@ -243,7 +243,172 @@ fn a_result_of_texts_is_one_text() {
     let text = |text: &str| json!({"type": "text", "text": text});
     assert_eq!(result(json!([text("a"), text("b")])), json!("a\nb"));
     let image = json!({"type": "image_url", "image_url": {"url": "u"}});
-    assert_eq!(result(json!([text("a"), image])), json!([text("a"), image]));
+    assert_eq!(result(json!([text("a"), image])), json!("a\n[image 1]"));
+    let document = json!({"type": "document", "source": {"type": "text", "data": "x"}});
+    assert_eq!(
+        result(json!([document, {"type": "image"}])),
+        json!(
+            "[a part of type `document` that this model can not be shown]\n\
+             [an image without an address and without data]"
+        )
+    );
+    assert_eq!(result(json!([])), json!("(no output)"));
+}
+
+fn blocks(blocks: Value) -> Content {
+    let blocks = blocks.as_array().cloned().unwrap().into_iter();
+    Content::Blocks(blocks.map(tine_engine::Value::from_json).collect())
+}
+
+#[test]
+fn images_of_results_are_shown_behind_all_of_them() {
+    let image = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});
+    let (a, b) = (call("see", json!({}), "a"), call("see", json!({}), "b"));
+    let mut ai = Message::ai("");
+    ai.tool_calls = vec![a.clone(), b.clone()];
+    let result = |call: &ToolCall, content: Value| Message {
+        content: blocks(content),
+        ..Message::tool(call, "", ToolStatus::Success)
+    };
+    let history = |behind: Vec<Message>| {
+        let mut all = vec![
+            ai.clone(),
+            result(&a, json!([image("1"), "text", image("2")])),
+            result(&b, json!([{"type": "image", "url": "3"}])),
+        ];
+        all.extend(behind);
+        all
+    };
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let first =
+        json!({"role": "tool", "tool_call_id": "a", "content": "[image 1]\ntext\n[image 2]"});
+    let shown = json!({"role": "user", "content": [
+        text("[image 1] of the results above:"), image("1"),
+        text("[image 2] of the results above:"), image("2"),
+        text("[image 3] of the results above:"), image("3"),
+    ]});
+    for behind in [vec![], vec![Message::ai("I see.")], history(vec![])] {
+        let sent = messages(PLAIN, json!({}), history(behind));
+        assert_eq!(sent[1], first);
+        assert_eq!(sent[2]["content"], "[image 3]");
+        assert_eq!(sent[3], shown);
+        let body = json!({"messages": sent});
+        assert_eq!(tine_testkit::openai_rules::check(&body), []);
+    }
+    let sent = messages(PLAIN, json!({"supports_vision": false}), history(vec![]));
+    assert_eq!(
+        sent[2]["content"],
+        "[an image that this model can not be shown]"
+    );
+    assert_eq!(sent[3], Value::Null, "nothing to be shown");
+}
+
+#[test]
+fn a_reply_that_is_no_text_says_so() {
+    let check = |content: Value, calls: bool, expected: Value| {
+        let mut ai = Message::ai(blocks(content));
+        if calls {
+            ai.tool_calls.push(call("t", json!({}), "c"));
+        }
+        assert_eq!(messages(PLAIN, json!({}), vec![ai])[0]["content"], expected);
+    };
+    let image = json!({"type": "image", "url": "u"});
+    check(json!([image]), false, "[image]".into());
+    check(json!(["so: ", image]), true, "so: [image]".into());
+    check(
+        json!([{"type": "thinking", "thinking": "hm"}]),
+        false,
+        "(nothing)".into(),
+    );
+    check(json!([{"type": "tool_use", "id": "c"}]), true, Value::Null);
+    check(json!([]), false, "(nothing)".into());
+    let file = json!({"type": "video", "base64": "QUJD"});
+    let unseen = "[a part of type `video` that this model can not be shown]";
+    check(json!([file]), false, unseen.into());
+}
+
+/// Whatever stands in a conversation, an endpoint takes it.
+mod whatever_is_said {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn block() -> impl Strategy<Value = Value> {
+        let empty = || json!({});
+        proptest::sample::select(vec![
+            json!("text"),
+            json!(""),
+            json!(7),
+            json!(null),
+            empty(),
+            json!({"type": 7}),
+            json!({"type": "text"}),
+            json!({"type": "text", "text": "a"}),
+            json!({"type": "text", "text": ""}),
+            json!({"type": "text", "text": ["a"]}),
+            json!({"type": "image"}),
+            json!({"type": "image", "base64": "QUJD"}),
+            json!({"type": "image", "base64": "QUJD", "mime_type": "image/png"}),
+            json!({"type": "image", "source": {"type": "file", "file_id": "f"}}),
+            json!({"type": "image", "source": "x"}),
+            json!({"type": "image", "url": ""}),
+            json!({"type": "image_url", "image_url": "http://x/y.png"}),
+            json!({"type": "image_url", "image_url": {"url": "http://x/y.png", "detail": "low"}}),
+            json!({"type": "image_url", "image_url": {}}),
+            json!({"type": "image_url", "image_url": ""}),
+            json!({"type": "image_url"}),
+            json!({"type": "input_audio"}),
+            json!({"type": "input_audio", "input_audio": {"data": "QUJD", "format": "wav"}}),
+            json!({"type": "file", "file": {}}),
+            json!({"type": "file", "file": {"file_id": "f"}}),
+            json!({"type": "file", "base64": "QUJD", "mime_type": "application/pdf"}),
+            json!({"type": "video_url", "video_url": {"url": "u"}}),
+            json!({"type": "document", "source": {"type": "text", "data": "x"}}),
+            json!({"type": "thinking", "thinking": "hm"}),
+            json!({"type": "tool_use", "id": "c", "name": "t", "input": {}}),
+            json!({"type": "x".repeat(500)}),
+        ])
+    }
+
+    fn content() -> impl Strategy<Value = Content> {
+        prop_oneof![
+            Just(Content::from("")),
+            Just(Content::from("text")),
+            proptest::collection::vec(block(), 0..4).prop_map(|all| blocks(all.into())),
+        ]
+    }
+
+    /// A user, and a model that calls so many tools.
+    fn turn() -> impl Strategy<Value = (Content, Content, Vec<Content>)> {
+        let results = proptest::collection::vec(content(), 0..3);
+        (content(), content(), results)
+    }
+
+    proptest! {
+        #[test]
+        fn an_endpoint_takes_it(turns in proptest::collection::vec(turn(), 1..4)) {
+            let mut conversation = Vec::new();
+            for (nth, (user, said, results)) in turns.into_iter().enumerate() {
+                conversation.push(Message::human(user));
+                let mut ai = Message::ai(said);
+                let calls = (0..results.len()).map(|call| super::call("t", json!({}), &format!("c{nth}_{call}")));
+                ai.tool_calls = calls.collect();
+                let calls = ai.tool_calls.clone();
+                conversation.push(ai);
+                for (call, content) in calls.iter().zip(results) {
+                    let result = Message::tool(call, "", ToolStatus::Success);
+                    conversation.push(Message { content, ..result });
+                }
+            }
+            for sees in [true, false] {
+                let more = json!({
+                    "base_url": "https://api.openai.com/v1", "api_key": "k", "supports_vision": sees
+                });
+                let sent = messages(PLAIN, more, conversation.clone());
+                let broken = tine_testkit::openai_rules::check(&json!({"messages": sent}));
+                prop_assert!(broken.is_empty(), "{broken:?}\n{sent}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -388,6 +553,10 @@ fn the_newer_name_for_the_most_tokens_goes_to_openai_only() {
         names.map(|name| sent[name].as_u64())
     };
     assert_eq!(to("https://api.openai.com/v1"), [None, Some(7)]);
+    assert_eq!(to("https://eu.api.openai.com/v1"), [None, Some(7)]);
+    assert_eq!(to("https://me.openai.azure.com/openai/v1"), [None, Some(7)]);
+    assert_eq!(to("https://notapi.openai.com.evil.org/v1"), [Some(7), None]);
+    assert_eq!(to("https://myapi.openai.com/v1"), [Some(7), None]);
     assert_eq!(to("https://openrouter.ai/api/v1"), [Some(7), None]);
 }
 
@@ -411,8 +580,35 @@ fn ids_that_openai_refuses_are_hashed_alike_in_calls_and_results() {
         assert!(kept || called.len() <= 40, "{called}");
     };
     check("https://api.openai.com/v1", long, false);
+    check("https://us.api.openai.com/v1", long, false);
+    check("https://me.openai.azure.com/openai/v1", long, false);
     check("https://api.openai.com/v1", &long[..40], true);
     check("https://openrouter.ai/api/v1", long, true);
+}
+
+#[test]
+fn openai_wants_a_key_wherever_it_is() {
+    let check = |base: &str, more: Value, expected: bool| {
+        let mut settings = json!({"model": "m", "base_url": base});
+        for (key, value) in more.as_object().cloned().unwrap() {
+            settings[key] = value;
+        }
+        let entry = ModelEntry {
+            name: "alias".to_owned(),
+            use_path: PLAIN.to_owned(),
+            settings: settings.as_object().cloned().unwrap(),
+        };
+        let read = Settings::read(&entry, profile(PLAIN).unwrap());
+        let refused = matches!(read, Err(crate::ModelsError::NoKey { .. }));
+        assert_eq!(refused, !expected, "{base}");
+    };
+    let none = || json!({});
+    check("https://api.openai.com/v1", none(), false);
+    check("https://eu.api.openai.com/v1", none(), false);
+    check("https://me.openai.azure.com/openai/v1", none(), false);
+    let own = json!({"default_headers": {"api-key": "k"}});
+    check("https://me.openai.azure.com/openai/v1", own, true);
+    check("http://localhost:8000/v1", none(), true);
 }
 
 #[test]
@@ -576,4 +772,93 @@ fn what_a_provider_attached_comes_back_to_it() {
     );
     let sent = messages(PLAIN, json!({}), vec![message]);
     assert_eq!(sent[0]["tool_calls"][0]["extra_content"], Value::Null);
+}
+
+/// What comes late, and how long it is waited for.
+mod what_is_late {
+    use super::*;
+    use crate::model::ModelCx;
+    use crate::openai::stream::{Body, Reply, Told};
+    use crate::openai::wire::Deadline;
+    use crate::{Discard, ModelError};
+    use async_trait::async_trait;
+    use std::collections::VecDeque;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+    use tine_engine::world::Id;
+    use tine_engine::{SimWorld, Timestamp, World};
+
+    /// Notes what is waited for; nothing of it ever comes.
+    struct Waiting(SimWorld, Mutex<Vec<u64>>);
+
+    #[async_trait]
+    impl World for Waiting {
+        fn now(&self) -> Timestamp {
+            self.0.now()
+        }
+
+        fn new_id(&self) -> Id {
+            self.0.new_id()
+        }
+
+        fn random(&self) -> u64 {
+            self.0.random()
+        }
+
+        async fn sleep(&self, limit: Duration) {
+            self.1.lock().unwrap().push(limit.as_secs());
+            std::future::pending().await
+        }
+    }
+
+    /// Gives none of its bytes at once, and breaks at the end.
+    struct Slow(VecDeque<String>);
+
+    #[async_trait]
+    impl Body for Slow {
+        async fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
+            tokio::task::yield_now().await;
+            match self.0.pop_front() {
+                Some(bytes) => Ok(Some(bytes.into_bytes())),
+                None => Err("gone".to_owned()),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn only_what_says_something_is_a_sign_of_life() {
+        let check = async |chunks: &[&str], whole: bool, expected: &[u64]| {
+            let settings = settings(PLAIN, json!({"timeout": 100, "stream_chunk_timeout": 40}));
+            let world = Arc::new(Waiting(SimWorld::new(0), Mutex::default()));
+            let cx = ModelCx::new(world.clone());
+            let mut body = Slow(chunks.iter().map(|chunk| (*chunk).to_owned()).collect());
+            let (mut sink, mut told) = (Discard, Told::default());
+            let mut deadline = Deadline::after(&*cx.world, settings.timeout);
+            let reply = Reply::new(&settings, &mut sink, &mut told)
+                .read(&cx, &ModelRequest::default(), &mut body, &mut deadline)
+                .await;
+            match (reply, whole) {
+                (Ok(_), true) | (Err(ModelError::BrokeOff { .. }), false) => {}
+                (other, _) => panic!("{other:?}"),
+            }
+            assert_eq!(*world.1.lock().unwrap(), expected, "{chunks:?}");
+        };
+        let text = "data: {\"choices\": [{\"delta\": {\"content\": \"a\"}}]}\n\n";
+        let end = "data: {\"choices\": [{\"finish_reason\": \"stop\"}]}\n\n";
+        let nothing = ["id: 7\n\n", "event: ping\n\n", ": here\n\n", "data:\n\n"];
+        // The last one waits for what comes after the piece before.
+        check(&[text], false, &[100, 40]).await;
+        check(&[text, text], false, &[100, 40, 40]).await;
+        check(
+            &[&[text], &nothing[..], &nothing[..]].concat(),
+            false,
+            &[100, 40],
+        )
+        .await;
+        check(&[&nothing[..], &[text]].concat(), false, &[100, 40, 40]).await;
+        // What has ended is not waited for as long.
+        check(&[text, end], true, &[100, 40, 5]).await;
+        check(&[&[text, end], &nothing[..]].concat(), true, &[100, 40, 5]).await;
+        check(&["{\"choices\": [", "{\"finish", "_rea"], false, &[100]).await;
+    }
 }

@@ -11,7 +11,7 @@ use futures_util::future::{Either, select};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 use std::error::Error;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tine_engine::World;
@@ -21,15 +21,20 @@ const CONNECT: Duration = Duration::from_secs(30);
 /// The most bytes of an answer that says why there is no reply.
 const MOST_FAILURE: usize = 64 << 10;
 
-/// The output of a future, unless it takes longer than `limit`.
-pub(crate) async fn within<T>(
-    world: &dyn World,
-    limit: Duration,
-    future: impl Future<Output = T> + Send,
-) -> Option<T> {
-    match select(pin!(future), world.sleep(limit)).await {
-        Either::Left((output, _)) => Some(output),
-        Either::Right(_) => None,
+/// The time until which something may take.
+pub(crate) struct Deadline<'a>(Pin<Box<dyn Future<Output = ()> + Send + 'a>>);
+
+impl<'a> Deadline<'a> {
+    pub(crate) fn after(world: &'a dyn World, limit: Duration) -> Self {
+        Self(world.sleep(limit))
+    }
+
+    /// The output of a future, unless the time runs out.
+    pub(crate) async fn or<T>(&mut self, future: impl Future<Output = T> + Send) -> Option<T> {
+        match select(pin!(future), &mut self.0).await {
+            Either::Left((output, _)) => Some(output),
+            Either::Right(_) => None,
+        }
     }
 }
 
@@ -54,6 +59,7 @@ impl Wire {
         settings: &Settings,
         cx: &ModelCx,
         body: &[u8],
+        deadline: &mut Deadline<'_>,
     ) -> Result<Answer, Failure> {
         let client = self.client(settings)?;
         let sent = client
@@ -62,7 +68,7 @@ impl Wire {
             .headers(settings.headers.clone())
             .body(body.to_vec())
             .send();
-        let Some(sent) = within(&*cx.world, settings.timeout, Box::pin(sent)).await else {
+        let Some(sent) = deadline.or(Box::pin(sent)).await else {
             return Err(Failure {
                 error: ModelError::Timeout {
                     model: settings.alias.clone(),
@@ -153,7 +159,9 @@ async fn failed(settings: &Settings, cx: &ModelCx, response: Response) -> Failur
             }
         }
     };
-    let _ = within(&*cx.world, settings.chunk_timeout, all).await;
+    let _ = Deadline::after(&*cx.world, settings.chunk_timeout)
+        .or(all)
+        .await;
     failure::of_status(settings, status, retry_after, should_retry, &said)
 }
 

@@ -9,11 +9,14 @@ use tokio::sync::watch;
 
 /// What is longer than any pause between two requests is the limit of a wait.
 const LIMITS: Duration = Duration::from_secs(61);
+/// How long more is waited for behind the end of a reply, which is no pause either.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 pub(crate) struct TestWorld {
     sim: SimWorld,
     now: Timestamp,
     paused: Mutex<Vec<Duration>>,
+    limits: Mutex<Vec<Duration>>,
     over: watch::Sender<Duration>,
 }
 
@@ -27,6 +30,7 @@ impl TestWorld {
             sim: SimWorld::new(0),
             now,
             paused: Mutex::default(),
+            limits: Mutex::default(),
             over: watch::channel(Duration::ZERO).0,
         }
     }
@@ -34,6 +38,11 @@ impl TestWorld {
     /// So much time has gone by for everybody who waits.
     pub(crate) fn run_out(&self, time: Duration) {
         self.over.send_replace(time);
+    }
+
+    /// The limits of what was waited for.
+    pub(crate) fn limits(&self) -> Vec<Duration> {
+        self.limits.lock().unwrap().clone()
     }
 
     /// The pauses that were made, in milliseconds.
@@ -58,10 +67,11 @@ impl World for TestWorld {
     }
 
     async fn sleep(&self, duration: Duration) {
-        if duration < LIMITS {
+        if duration < LIMITS && duration != GRACE {
             self.paused.lock().unwrap().push(duration);
             return;
         }
+        self.limits.lock().unwrap().push(duration);
         let mut over = self.over.subscribe();
         drop(over.wait_for(|over| *over >= duration).await);
     }
