@@ -4,7 +4,7 @@ use crate::cut_off::{self, Said};
 use crate::events;
 use crate::history::{self, LeftOut};
 use crate::middleware::{Meter, Middleware, ModelCall, ModelNext};
-use crate::tools_node::cut;
+use crate::output::cut;
 use async_trait::async_trait;
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! What tools give, as writes and targets of their node.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use tine_engine::message::{Message, ToolCall};
 use tine_engine::{Command, ErrorClass, NodeError, Target, Update, Value, to_value};
@@ -84,4 +85,15 @@ pub(crate) fn command(
         goto: goto.into_iter().collect(),
         ..Command::default()
     }))
+}
+
+/// The beginning of a text, with how much is not shown.
+pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        None => text.into(),
+        Some((end, _)) => {
+            let left = text[end..].chars().count();
+            format!("{}... ({left} more characters)", &text[..end]).into()
+        }
+    }
 }

@@ -4,12 +4,11 @@ use crate::agent::Agent;
 use crate::events;
 use crate::middleware::{Clarification, Middleware, ToolReply};
 use crate::model_node::last_message;
-use crate::output;
+use crate::output::{self, cut};
 use crate::tool_call::{CallError, Caller, Planned, left_of, numbered};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
-use std::borrow::Cow;
 use std::sync::Arc;
 use tine_engine::message::{InvalidToolCall, Message, Role, ToolCall};
 use tine_engine::{Interrupt, Node, NodeCx, NodeError, Output, Update, Value};
@@ -234,15 +233,4 @@ fn finish(message: &Message) -> Option<FinishReason> {
     let metadata = message.response_metadata.as_ref()?;
     let name = metadata.get("finish_reason")?.as_str()?;
     Some(FinishReason::from_name(name))
-}
-
-/// The beginning of a text, with how much is not shown.
-pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(most) {
-        None => text.into(),
-        Some((end, _)) => {
-            let left = text[end..].chars().count();
-            format!("{}... ({left} more characters)", &text[..end]).into()
-        }
-    }
 }
