@@ -169,3 +169,26 @@ fn a_question_is_answered_once() {
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("is answered twice"), "{}", ran.stderr);
 }
+
+#[test]
+fn words_that_answered_stay_on_their_branch() {
+    for fork in [
+        &["threads", "fork", "t", "--at", "step:0"][..],
+        &["threads", "fork", "t", "--at", "step:0", "--to", "copy"],
+    ] {
+        let desk = Desk::new();
+        asked(&desk);
+        let graph = news_report();
+        let ran = desk.run(&["run", &graph, "电池", "--thread", "t"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let ran = desk.tine(fork);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let thread = *fork.last().filter(|name| **name == "copy").unwrap_or(&"t");
+        let ran = desk.tine(&["resume", thread, "--json"]);
+        assert_eq!(ran.code, 3, "it asks: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(
+            conversation(&ran.outcome()),
+            ["human: 写份报告", "calls ask_clarification"]
+        );
+    }
+}

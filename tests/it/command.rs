@@ -183,7 +183,7 @@ impl Desk {
                 (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "<second>"),
                 (r"\b[0-9a-f]{32}\b", "<question>"),
                 (r"SQLite \d+\.\d+\.\d+, \w+ \w+", "SQLite <version>, <platform>"),
-                (r"\d+ (kB|MB|GB) of room", "<size> of room"),
+                (r"[\d.]+ (KB|MB|GB) of room", "<size> of room"),
                 (r"\bshipped/[0-9a-f]{16}\b", "shipped/<edition>"),
                 (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<time>"),
                 (r"\d{4}-\d\d-\d\d \d\d:\d\d", "<minute>"),

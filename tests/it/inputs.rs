@@ -233,3 +233,44 @@ fn streams_that_are_closed_or_full_lose_nothing() {
         }
     }
 }
+
+#[test]
+fn a_secret_is_not_kept_with_a_thread() {
+    let desk = Desk::new();
+    let graph = crate::command::news_report();
+    for (set, refused) in [
+        ("models.default.api_key=sk-very-secret", true),
+        ("models.default.openai_api_key=123456", true),
+        ("models.default.default_headers.X-Key=very-secret", true),
+        ("models.default.default_headers={X-Key: very-secret}", true),
+        ("models.default.default_headers={X-Key: $SOME}", false),
+        ("tools.web_search.api_key=very-secret", true),
+        ("tools.web_search.api_key=$SOME", false),
+        ("tools.web_search.api_key=", false),
+        ("tools.web_search.max_results=3", false),
+    ] {
+        let ran = desk.run(&["run", &graph, "写份报告", "--thread", set, "--set", set]);
+        let key = set.split_once('=').unwrap().0;
+        let says = format!("--set '{key}=$NAME'");
+        assert_eq!(ran.stderr.contains(&says), refused, "{set}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("secret}") && !ran.stderr.contains("very-secret"));
+        if refused {
+            assert_eq!(ran.code, 2, "{set}");
+            assert_eq!(desk.tine(&["threads", "show", set]).code, 2, "{set}");
+        }
+    }
+    let ran = desk.run(&["run", &graph, "写份报告", "--thread", "t"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let ran = desk.tine(&["resume", "t", "茶", "--set", "models.default.api_key=sk-x"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("$NAME"), "{}", ran.stderr);
+}
+
+#[test]
+fn json_may_begin_with_a_mark_of_its_encoding() {
+    let desk = Desk::new();
+    let graph = crate::command::news_report();
+    let json = "\u{feff}{\"messages\": [\"写份报告\"]}";
+    let ran = desk.run(&["run", &graph, "--input", json]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+}

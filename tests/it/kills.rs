@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use crate::command::{Desk, agent_graph, news_report};
+use crate::questions::{AGENT, desk_of, question};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -356,6 +357,127 @@ fn words_that_answer_are_said_whatever_write_the_process_dies_at() {
         assert_eq!(end(&desk), whole, "{k}: {place}, {}", shown["status"]);
         println!("words {k}: {place}: {}", shown["status"]);
     }
+}
+
+#[test]
+fn words_that_end_a_graph_are_said_whatever_write_the_process_dies_at() {
+    let graph = AGENT.replace("    then: agent\n", "    then: end\n");
+    let asked = || {
+        let desk = desk_of(&graph, &[question("Which one?", &json!({}))]);
+        let ran = desk.tine(&say("go"));
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        desk
+    };
+    fn say(text: &str) -> [&str; 7] {
+        let config = ["--thread", "t", "--config", "config.yaml"];
+        [
+            "run",
+            "graph.yaml",
+            text,
+            config[0],
+            config[1],
+            config[2],
+            config[3],
+        ]
+    }
+    let mut unsaid = 0;
+    for k in 1.. {
+        let desk = asked();
+        let place = dies(&mut desk.command(&say("this one")), k);
+        let shown = desk.tine(&["threads", "show", "t", "--json"]).outcome();
+        if shown["status"] == "interrupted" {
+            assert_eq!(desk.tine(&say("this one")).code, 0);
+        } else {
+            let ran = desk.tine(&["resume", "t"]);
+            match ran.code {
+                0 if shown["status"] == "done" => unsaid += 1,
+                0 | 2 => {}
+                code => panic!("{code} at {place:?}: {}", ran.stderr),
+            }
+            let again = desk.tine(&["resume", "t"]);
+            assert_eq!(again.code, 2, "it is said once: {}", again.stdout);
+        }
+        let ran = desk.tine(&[&say("and now")[..], &["--json"]].concat());
+        assert_eq!(ran.code, 3, "it asks anew: {}", ran.stderr);
+        assert_eq!(
+            messages(&ran.outcome())[2..5],
+            ["this one", "this one", "and now"],
+            "{k}: {place:?}, {}",
+            shown["status"]
+        );
+        if place.is_none() {
+            break;
+        }
+    }
+    assert!(unsaid > 0, "it never died between the answer and the words");
+}
+
+/// A thread that died when its question was answered and the words were not said yet.
+fn with_unsaid_words() -> Desk {
+    let graph = news_report();
+    for k in 1.. {
+        let desk = Desk::new();
+        let ran = desk.run(&["run", &graph, "写份报告", "--thread", "t"]);
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        let config = crate::command::shipped("config/config.yaml");
+        let answer = ["run", &graph, "电池", "--thread", "t", "--config", &config];
+        dies(&mut desk.command(&answer), k).expect("it is answered before the end");
+        let shown = desk.tine(&["threads", "show", "t", "--json"]).outcome();
+        if shown["status"] == "pending" {
+            return desk;
+        }
+    }
+    unreachable!()
+}
+
+fn messages(outcome: &Value) -> Vec<&str> {
+    let messages = outcome["values"]["messages"].as_array().unwrap().iter();
+    messages
+        .map(|message| message["content"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn words_that_are_not_said_yet_are_said_when_the_newest_checkpoint_is_named() {
+    let desk = with_unsaid_words();
+    let shown = desk.tine(&["threads", "show", "t", "--json"]).outcome();
+    let newest = shown["checkpoint"].as_str().unwrap().to_owned();
+    let ran = desk.tine(&["resume", "t", "--at", &newest, "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let outcome = ran.outcome();
+    let said = messages(&outcome)
+        .iter()
+        .filter(|text| **text == "电池")
+        .count();
+    assert_eq!(said, 2, "the result and the words: {outcome}");
+}
+
+#[test]
+fn words_that_are_not_said_yet_are_said_on_no_other_branch() {
+    let no_words = |desk: &Desk, thread: &str| {
+        let ran = desk.tine(&["resume", thread, "--json"]);
+        assert_eq!(ran.code, 3, "it asks: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(messages(&ran.outcome()), ["写份报告", ""]);
+    };
+    let desk = with_unsaid_words();
+    let ran = desk.tine(&["threads", "fork", "t", "--at", "step:0"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    no_words(&desk, "t");
+    let desk = with_unsaid_words();
+    let copy = ["threads", "fork", "t", "--at", "step:0", "--to", "copy"];
+    let ran = desk.tine(&copy);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    no_words(&desk, "copy");
+    // A client's update makes a branch too, and leaves the notes alone.
+    let update = [
+        "threads", "update", "t", "--at", "step:0", "--as", "agent", "--input",
+    ];
+    let desk = with_unsaid_words();
+    let values = r#"{"messages": [{"type": "ai", "content": "Never mind.", "id": "x"}]}"#;
+    let ran = desk.tine(&[&update[..], &[values]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = desk.tine(&["resume", "t"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
 }
 
 #[test]

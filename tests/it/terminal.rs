@@ -396,3 +396,29 @@ fn several_questions_are_asked_one_after_the_other() {
     assert_eq!([results[0], results[2]], ["OK", "nobody"]);
     assert_session(desk, "session_of_several", "tine run graph.yaml go", end);
 }
+
+#[test]
+fn an_answer_that_comes_too_late_takes_no_file_away() {
+    let desk = Desk::new();
+    let notes = desk.file("notes.md", "Tea at five.\n");
+    let graph = news_report();
+    let args = with_config(&[
+        "run",
+        &graph,
+        "写份报告",
+        "--thread",
+        "t",
+        "--upload",
+        &notes,
+    ]);
+    let mut terminal = open(&desk, &args);
+    terminal.wait_for("\n> ");
+    // Somebody else is quicker.
+    let ran = desk.tine(&["resume", "t", "电池"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    terminal.type_in("2\n");
+    let (status, text) = terminal.end();
+    assert_eq!(status.code(), Some(2), "{text}");
+    let file = "threads/local/t/user-data/uploads/notes.md";
+    assert!(desk.home().join(file).exists(), "{text}");
+}

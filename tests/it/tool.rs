@@ -186,3 +186,29 @@ fn arguments_come_from_a_file_or_standard_input() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
 }
+
+#[test]
+fn of_two_entries_the_one_that_was_kept_is_named() {
+    let desk = Desk::new();
+    let config = desk.file(
+        "config.yaml",
+        "\
+models: []
+tools:
+  - { name: ls, group: one, use: 'deerflow.sandbox.tools:ls_tool' }
+  - { name: ls, group: two, use: 'deerflow.sandbox.tools:ls_tool' }
+",
+    );
+    for (groups, line, group) in [
+        ("one", ":3", "one"),
+        ("two", ":4", "two"),
+        ("one,two", ":3", "one"),
+    ] {
+        let args = ["tools", "explain", "ls", "--json", "--groups", groups];
+        let ran = desk.tine(&[&args[..], &["--config", &config]].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let entry = ran.outcome()["entry"].clone();
+        assert_eq!(entry["group"], group, "{groups}");
+        assert!(entry["place"].as_str().unwrap().contains(line), "{entry}");
+    }
+}

@@ -283,6 +283,29 @@ fn a_message_with_a_file_answers_a_question_with_its_words() {
 }
 
 #[test]
+fn an_answer_that_is_stored_keeps_its_file_and_words() {
+    // The answer is taken, and then the channel does not take what was handed in.
+    let graph = AGENT_THAT_ASKS.replace(
+        "state:\n",
+        "input: [messages, uploaded_files]\nstate:\n  uploaded_files: { type: integer }\n",
+    );
+    let desk = desk_of(&graph, &[question("Which one?", &json!({}))]);
+    desk.file("notes.md", "Tea at five.\n");
+    assert_eq!(run(&desk, &["go", "--thread", "t"]).code, 3);
+    let args = ["this one", "--thread", "t", "--upload", "notes.md"];
+    let ran = run(&desk, &args);
+    assert!(ran.stderr.contains("uploaded_files"), "{}", ran.stderr);
+    assert_eq!(handed_in(&desk, "t").len(), 1, "the answer is stored");
+    let again = desk.tine(&["resume", "t"]);
+    assert!(
+        again.stderr.contains("uploaded_files"),
+        "the words are still to be said: {}{}",
+        again.stdout,
+        again.stderr
+    );
+}
+
+#[test]
 fn an_answer_that_is_refused_brings_no_file() {
     let options = json!({"options": ["a", "b"]});
     let desk = desk_of(AGENT_THAT_ASKS, &[question("Which one?", &options)]);
@@ -311,4 +334,28 @@ fn a_file_that_must_not_be_read_is_refused() {
     let says = "secret.md can not be read: Permission denied";
     assert!(ran.stderr.contains(says), "{}", ran.stderr);
     assert!(!desk.home().join("threads/local/t").exists());
+}
+
+#[test]
+fn files_alone_answer_no_question() {
+    let desk = desk_of(AGENT_THAT_ASKS, &[question("Which one?", &json!({}))]);
+    desk.file("notes.md", "Tea at five.\n");
+    assert_eq!(run(&desk, &["go", "--thread", "t"]).code, 3);
+    let ran = run(&desk, &["--thread", "t", "--upload", "notes.md"]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert!(ran.stderr.contains("in words"), "{}", ran.stderr);
+    assert!(handed_in(&desk, "t").is_empty());
+}
+
+#[test]
+fn the_report_is_on_what_was_said_and_not_on_the_files() {
+    let desk = desk();
+    let graph = crate::command::news_report();
+    let ran = desk.run(&["run", &graph, "AI news", "--upload", "notes.md", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let outcome = ran.outcome();
+    assert_eq!(
+        outcome["values"]["artifacts"],
+        json!(["/mnt/user-data/outputs/ai-news.md"])
+    );
 }

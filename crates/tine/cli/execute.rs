@@ -2,7 +2,7 @@
 
 use super::Cx;
 use super::artifact::{self, Artifact};
-use super::failure::{Failure, print_error, run_hints};
+use super::failure::{Failure, print_error, print_note, run_hints};
 use super::host::Host;
 use super::output::Tone;
 use super::setup::{Notes, Unsaid};
@@ -15,9 +15,9 @@ use super::terminal::{Mode, Screen, question};
 use super::upload;
 use serde_json::json;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
-use tine::engine::checkpoint::{Scope, ThreadInfo};
+use tine::engine::checkpoint::ThreadInfo;
 use tine::engine::world::Id;
 use tine::engine::{
     Breakpoints, ClientCommand, Event, EventKind, Exit, Input, Listener, Outcome, RunError,
@@ -68,10 +68,42 @@ pub(crate) struct Reply {
     pub(crate) said: Unsaid,
 }
 
+/// An error that ended a job.
+pub(crate) struct Broken {
+    failure: Failure,
+    /// Whether the thread is as it was before: nothing of the job was stored.
+    pub(crate) refused: bool,
+}
+
+impl Broken {
+    /// What came before anything was stored.
+    pub(crate) fn refused(failure: impl Into<Failure>) -> Self {
+        Self {
+            failure: failure.into(),
+            refused: true,
+        }
+    }
+
+    /// What came when a part of it was stored, which stays.
+    fn midway(job: &Job, error: RunError) -> Self {
+        Self {
+            failure: Failure::from(error).hint(go_on(job)),
+            refused: false,
+        }
+    }
+}
+
+impl From<Broken> for Failure {
+    fn from(broken: Broken) -> Self {
+        broken.failure
+    }
+}
+
 /// Runs a job to its end and tells it. Where somebody sits before it, its questions are asked on the way.
-pub(crate) async fn execute(cx: &mut Cx, mut job: Job, start: Start) -> Result<Status, Failure> {
-    let known = job.store.0.thread(&job.thread).await?;
-    note(&job).await?;
+pub(crate) async fn execute(cx: &mut Cx, mut job: Job, start: Start) -> Result<Status, Broken> {
+    let known = job.store.0.thread(&job.thread).await;
+    let known = known.map_err(Broken::refused)?;
+    note(&job).await.map_err(Broken::refused)?;
     let prompts = cx.prompts && job.mode == Mode::Text;
     let mut dialog = Dialog::new(job.graph.outline.definition.clone());
     let steps = Arc::new(Steps::default());
@@ -79,7 +111,19 @@ pub(crate) async fn execute(cx: &mut Cx, mut job: Job, start: Start) -> Result<S
     let mut asking = None;
     let mut start = start;
     loop {
-        let (ended, late) = invocation(cx, &job, start, &steps, asking.is_some()).await;
+        let reached = Arc::new(Reached::default());
+        let (ended, late) = invocation(cx, &job, start, &steps, &reached, asking.is_some()).await;
+        if reached.said.load(Ordering::Relaxed) {
+            // They belong to this branch and to no other one that the thread may go on with.
+            job.notes.unsaid = None;
+            if let Err(failure) = note(&job).await {
+                let message = format!(
+                    "the thread's notes are not up to date: {}",
+                    failure.message()
+                );
+                print_note(&mut cx.stderr, &message);
+            }
+        }
         let mut told = Told {
             steps: steps.count.load(Ordering::Relaxed),
             late,
@@ -102,8 +146,17 @@ pub(crate) async fn execute(cx: &mut Cx, mut job: Job, start: Start) -> Result<S
             None => return Ok(tell_broken_off(cx, &job)),
         };
         let Some(outcome) = &asking else {
-            take_back(&job, known).await?;
-            return Err(error.into());
+            if reached.answered.load(Ordering::Relaxed) {
+                return Err(Broken::midway(&job, error));
+            }
+            return Err(match take_back(&job, known).await {
+                Ok(true) => Broken::refused(error),
+                Ok(false) => Broken::midway(&job, error),
+                Err(failure) => Broken {
+                    failure,
+                    refused: false,
+                },
+            });
         };
         match dialog.ask_again(cx, &error).await {
             Again::Resume(resume) => start = Start::Input(resume.into()),
@@ -111,7 +164,7 @@ pub(crate) async fn execute(cx: &mut Cx, mut job: Job, start: Start) -> Result<S
                 told.asked = true;
                 return Ok(tell(cx, &job, outcome, &told));
             }
-            Again::Other => return Err(error.into()),
+            Again::Other => return Err(Broken::midway(&job, error)),
         }
     }
 }
@@ -122,6 +175,7 @@ async fn invocation(
     job: &Job,
     start: Start,
     steps: &Arc<Steps>,
+    reached: &Arc<Reached>,
     goes_on: bool,
 ) -> (Option<Result<Outcome, RunError>>, bool) {
     let limits = &job.graph.outline.limits;
@@ -145,7 +199,7 @@ async fn invocation(
         .with_checkpointer(job.store.0.clone());
 
     let mut stops = Stops::listen();
-    let mut run = Box::pin(invoke(&runner, &job.thread, start, options));
+    let mut run = Box::pin(invoke(&runner, &job.thread, start, reached, options));
     let world = cx.world.clone();
     let deadline = async {
         match limits.deadline {
@@ -178,6 +232,15 @@ async fn invocation(
         outcome.interrupts = question::in_order(&outcome.interrupts, &outcome.values);
     }
     (ended, late)
+}
+
+/// How far an answer in words has come.
+#[derive(Default)]
+struct Reached {
+    /// The questions are answered, and that is stored.
+    answered: AtomicBool,
+    /// The words are said too, or have no place to stand in.
+    said: AtomicBool,
 }
 
 /// How many steps of the root graph were made.
@@ -226,26 +289,32 @@ async fn note(job: &Job) -> Result<(), Failure> {
 }
 
 /// Leaves a thread as it was when its run was refused: a known one with its old notes, a new one not at all.
-async fn take_back(job: &Job, known: Option<ThreadInfo>) -> Result<(), Failure> {
-    let scope = Scope::root(job.thread.clone());
+/// Gives whether that could be: what was stored already stays.
+async fn take_back(job: &Job, known: Option<ThreadInfo>) -> Result<bool, Failure> {
+    let now = job.store.0.thread(&job.thread).await?;
+    let checkpoints = |info: &Option<ThreadInfo>| info.as_ref().map_or(0, |info| info.checkpoints);
+    if checkpoints(&now) != checkpoints(&known) {
+        return Ok(false);
+    }
     if let Some(known) = known {
         let writer = job.store.0.open(&job.thread).await?;
         writer.note(known.meta).await?;
-    } else if job.store.0.load(&scope, None).await?.is_none() {
+    } else {
         job.store.0.delete(&job.thread).await?;
     }
-    Ok(())
+    Ok(true)
 }
 
 async fn invoke(
     runner: &Runner,
     thread: &ThreadKey,
     start: Start,
+    reached: &Reached,
     options: RunOptions,
 ) -> Result<Outcome, RunError> {
     match start {
         Start::Input(input) => runner.invoke(thread, input, options).await,
-        Start::Reply(reply) => answer(runner, thread, reply, options).await,
+        Start::Reply(reply) => answer(runner, thread, reply, reached, options).await,
     }
 }
 
@@ -260,6 +329,7 @@ async fn answer(
     runner: &Runner,
     thread: &ThreadKey,
     reply: Reply,
+    reached: &Reached,
     options: RunOptions,
 ) -> Result<Outcome, RunError> {
     let Reply { first, said } = reply;
@@ -272,7 +342,9 @@ async fn answer(
         ..ClientCommand::default()
     };
     let Some(input) = first else {
-        return runner.invoke(thread, command, options).await;
+        let outcome = runner.invoke(thread, command, options).await?;
+        reached.said.store(true, Ordering::Relaxed);
+        return Ok(outcome);
     };
     let first = RunOptions {
         interrupt_after: Breakpoints::at(said.nodes),
@@ -290,6 +362,10 @@ async fn answer(
         ..options.clone()
     };
     let outcome = runner.invoke(thread, input, first).await?;
+    reached.answered.store(true, Ordering::Relaxed);
+    if outcome.exit == Exit::Interrupted {
+        reached.said.store(true, Ordering::Relaxed);
+    }
     if !matches!(outcome.exit, Exit::Paused | Exit::Done) {
         return Ok(outcome);
     }
@@ -302,6 +378,7 @@ async fn answer(
         ..options
     };
     let mut end = runner.invoke(thread, command, second).await?;
+    reached.said.store(true, Ordering::Relaxed);
     end.answered += outcome.answered;
     Ok(end)
 }

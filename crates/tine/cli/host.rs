@@ -83,11 +83,15 @@ impl Host {
         self.home.clone()
     }
 
-    /// Loads a graph file; what is wrong with it goes to standard error.
-    pub(crate) fn load(&self, cx: &mut Cx, path: &Path) -> Result<LoadedGraph, Failure> {
+    fn warn(&self, cx: &mut Cx) {
         if let Some(warning) = &self.warning {
             print_note(&mut cx.stderr, warning);
         }
+    }
+
+    /// Loads a graph file; what is wrong with it goes to standard error.
+    pub(crate) fn load(&self, cx: &mut Cx, path: &Path) -> Result<LoadedGraph, Failure> {
+        self.warn(cx);
         shipped::restore(cx, [&path.to_owned(), &self.config])?;
         let (text, shown) = read(cx, path)?;
         let sources = Beside::new(path);
@@ -112,6 +116,7 @@ impl Host {
 
     /// Loads the definition that a thread was last run with.
     pub(crate) fn load_kept(&self, cx: &mut Cx, notes: &Notes) -> Result<LoadedGraph, Failure> {
+        self.warn(cx);
         shipped::restore(cx, [&self.config])?;
         let shown = format!("the kept definition of `{}`", notes.name);
         let (graph, diagnostics) = tine::graphfile::load_definition(

@@ -2,7 +2,7 @@
 
 use super::Cx;
 use super::env::Env;
-use super::output::Tone;
+use super::failure::print_note;
 use super::setup::{ConfigArgs, Setup};
 use super::shipped;
 use std::path::{Path, PathBuf};
@@ -60,6 +60,5 @@ pub(crate) fn tell(cx: &mut Cx, setup: &Setup, config: &ConfigArgs) {
         (_, _, true) => format!("the configuration is {shown}"),
         _ => return,
     };
-    let label = cx.stderr.paint(Tone::Hint, "note:");
-    cx.stderr.line(&format!("{label} {text}"));
+    print_note(&mut cx.stderr, &text);
 }

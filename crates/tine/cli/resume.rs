@@ -5,7 +5,7 @@ use super::answer::Takes;
 use super::execute::{Job, MESSAGES, Reply, Start, execute};
 use super::failure::{Failure, print_note};
 use super::host::Host;
-use super::setup::{Notes, Setup};
+use super::setup::{Notes, Setup, without_secrets};
 use super::status::Status;
 use super::store::Store;
 use super::terminal::Mode;
@@ -15,8 +15,9 @@ use super::threads::tree::Tree;
 use clap::Args;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use tine::engine::checkpoint::RecordKind;
 use tine::engine::world::Id;
-use tine::engine::{Checkpoint, Input, Interrupt, Resume, ThreadKey, Value};
+use tine::engine::{Checkpoint, Input, Interrupt, Resume, ThreadKey, Value, Write};
 use tine::graphfile::LoadedGraph;
 
 /// Goes on with a thread: answers what it asks, or picks up where it was stopped
@@ -95,6 +96,12 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         "`tine run GRAPH TEXT --thread={}` starts another run on it",
         quoted(&args.thread)
     );
+    let unsaid = match &checkpoint {
+        Some(newest) if at.is_none() && questions.is_empty() => {
+            unsaid(&store, &info.key, &notes, newest).await?
+        }
+        _ => None,
+    };
     let start = match given(cx, &args, &questions, &notes.definition)? {
         Some(_) if questions.is_empty() => {
             let failure = Failure::usage(format!(
@@ -112,9 +119,10 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
             });
         }
         Some(resume) => Start::Input(Input::Resume(resume)),
-        None if checkpoint
-            .as_ref()
-            .is_none_or(|checkpoint| checkpoint.next.is_empty()) =>
+        None if unsaid.is_none()
+            && checkpoint
+                .as_ref()
+                .is_none_or(|checkpoint| checkpoint.next.is_empty()) =>
         {
             return Err(Failure::usage(format!(
                 "thread `{}` is done; nothing is left to go on with",
@@ -122,9 +130,9 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
             ))
             .hint(again));
         }
-        None => match checkpoint.and_then(|checkpoint| unsaid(&notes, &checkpoint)) {
-            Some(reply) if questions.is_empty() && at.is_none() => Start::Reply(reply),
-            _ => Start::Input(Input::Continue),
+        None => match unsaid {
+            Some(reply) => Start::Reply(reply),
+            None => Start::Input(Input::Continue),
         },
     };
     let with = Reopen {
@@ -148,26 +156,59 @@ pub(crate) async fn resume(cx: &mut Cx, args: ResumeArgs) -> Result<Status, Fail
         max_steps: args.max_steps,
         at,
     };
-    execute(cx, job, start).await
+    Ok(execute(cx, job, start).await?)
 }
 
 /// Words that answered questions, if a crash came before they were said in the conversation.
-fn unsaid(notes: &Notes, checkpoint: &Checkpoint) -> Option<Reply> {
-    let said = notes.unsaid.clone()?;
+///
+/// They are said on the branch that the answer made and nowhere else, and only if no checkpoint of it has them.
+async fn unsaid(
+    store: &Store,
+    thread: &ThreadKey,
+    notes: &Notes,
+    newest: &Checkpoint,
+) -> Result<Option<Reply>, Failure> {
+    let Some(said) = notes.unsaid.clone() else {
+        return Ok(None);
+    };
     let id = said.message.get("id").and_then(Value::as_str);
-    let messages = checkpoint.values.get(MESSAGES).and_then(Value::as_list);
-    let mut ids = messages
-        .iter()
-        .flat_map(|messages| messages.iter())
-        .map(|message| message.get("id").and_then(Value::as_str));
-    if ids.any(|known| known == id) {
-        return None;
+    let is_among = |messages: &Value| {
+        let mut messages = messages.as_list().into_iter().flat_map(|list| list.iter());
+        messages.any(|message| message.get("id").and_then(Value::as_str) == id)
+    };
+    let has_them = |checkpoint: &Checkpoint| {
+        let updates = checkpoint.records.iter().map(|record| &record.kind);
+        let mut updates = updates.flat_map(|kind| match kind {
+            RecordKind::Command { writes, .. } => writes.as_slice(),
+            _ => &[],
+        });
+        checkpoint.values.get(MESSAGES).is_some_and(is_among)
+            || updates.any(|update| match &update.write {
+                Write::Value(value) => &*update.channel == MESSAGES && is_among(value),
+                _ => false,
+            })
+    };
+    let mut before = newest.clone();
+    loop {
+        if has_them(&before) {
+            return Ok(None);
+        }
+        let at = Some(before.id.to_string());
+        if at == said.asked_at {
+            break;
+        }
+        match before.parent {
+            Some(parent) if at != said.newest => {
+                before = store.checkpoint(thread, parent).await?;
+            }
+            _ => return Ok(None),
+        }
     }
-    let mut pending = checkpoint.next.iter().map(|task| task.node());
+    let mut pending = newest.next.iter().map(|task| task.node());
     let first = pending
         .any(|node| said.nodes.iter().any(|name| *name == *node))
         .then_some(Input::Continue);
-    Some(Reply { first, said })
+    Ok(Some(Reply { first, said }))
 }
 
 /// The graph that the thread goes on with: its file, or what was kept of it if that is wanted or the file is gone.
@@ -238,7 +279,8 @@ impl Beginning {
         let is_newest = newest.is_some_and(|newest| newest.id == id);
         let checkpoint = store.checkpoint(thread, id).await?;
         Ok(Self {
-            at: Some(id),
+            // What begins at the newest goes on with the thread and makes no branch.
+            at: (!is_newest).then_some(id),
             questions: match is_newest {
                 true => checkpoint.open_questions(),
                 false => checkpoint.all_questions(),
@@ -273,6 +315,7 @@ pub(crate) fn reopen(
     notes: &Notes,
     with: Reopen,
 ) -> Result<Reopened, Failure> {
+    without_secrets(&with.set)?;
     let notes = notes.clone().found_again(cx);
     let mut setup = notes.setup.clone();
     if setup.set.is_empty() {

@@ -1,12 +1,12 @@
 //! `tine run`
 
 use super::Cx;
-use super::execute::{Job, MESSAGES, Reply, Start, execute};
+use super::execute::{Broken, Job, MESSAGES, Reply, Start, execute};
 use super::failure::Failure;
 use super::host::Host;
 use super::place;
 use super::resume::Beginning;
-use super::setup::{ConfigArgs, Notes, RunSwitch, Setup, Unsaid};
+use super::setup::{ConfigArgs, Notes, RunSwitch, Setup, Unsaid, without_secrets};
 use super::status::Status;
 use super::store::Store;
 use super::terminal::line::{quoted, resume_command};
@@ -18,6 +18,7 @@ use clap::Args;
 use std::path::PathBuf;
 use tine::engine::checkpoint::Scope;
 use tine::engine::message::Role;
+use tine::engine::world::Id;
 use tine::engine::{
     Input, Interrupt, Message, Resume, ThreadKey, Update, Value, World as _, Write,
 };
@@ -75,6 +76,7 @@ answered with `tine resume`.";
 
 pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
     cx.prompts &= !args.no_prompt;
+    without_secrets(&args.config.set)?;
     let setup = Setup::new(cx, &args.graph, &args.config, &args.options);
     place::tell(cx, &setup, &args.config);
     let host = Host::open(cx, &setup)?;
@@ -99,7 +101,12 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
         Notes::from_map(&thread.thread, &info.meta)?.check(&thread.thread, &graph.outline)?;
     }
     let newest = store.0.load(&Scope::root(thread.clone()), None).await?;
+    let head = newest.as_ref().map(|newest| newest.id);
     let begins = Beginning::find(&store, &thread, newest, args.at.as_deref()).await?;
+    let asked = Asked {
+        place: begins.checkpoint.map(|checkpoint| checkpoint.id).zip(head),
+        questions: begins.questions,
+    };
     let folders = host.shared_home();
     let uploads = sources.bring(&host, &thread)?;
     let store_of_refused = store.0.clone();
@@ -116,36 +123,35 @@ pub(crate) async fn run(cx: &mut Cx, args: RunArgs) -> Result<Status, Failure> {
         max_steps: args.max_steps,
         at: begins.at,
     };
-    let ended = begin(
-        cx,
-        job,
-        begins.questions,
-        said,
-        &uploads,
-        args.input.is_none(),
-    )
-    .await;
-    if ended.is_err() && !uploads.is_empty() {
+    let ended = begin(cx, job, asked, said, &uploads, args.input.is_none()).await;
+    if ended.as_ref().is_err_and(|broken| broken.refused) && !uploads.is_empty() {
         uploads.take_back();
         // A refused run leaves no thread, so it leaves no folders of one either.
         if known.is_none() && store_of_refused.thread(&thread).await?.is_none() {
             folders.remove_thread(&thread)?;
         }
     }
-    ended
+    Ok(ended?)
+}
+
+/// The questions that words may answer.
+struct Asked {
+    questions: Vec<Interrupt>,
+    /// The checkpoint that has them, and the thread's newest one.
+    place: Option<(Id, Id)>,
 }
 
 /// Runs it with what was said and handed in.
 async fn begin(
     cx: &mut Cx,
     mut job: Job,
-    questions: Vec<Interrupt>,
+    asked: Asked,
     said: Said,
     uploads: &Uploads,
     only_said: bool,
-) -> Result<Status, Failure> {
-    let input = input(said, uploads, &job.graph)?;
-    let start = start(cx, &job, questions, input, only_said)?;
+) -> Result<Status, Broken> {
+    let input = input(said, uploads, &job.graph).map_err(Broken::refused)?;
+    let start = start(cx, &job, asked, input, only_said).map_err(Broken::refused)?;
     // Said or not: a crash may come before it is.
     job.notes.unsaid = start.unsaid().cloned();
     execute(cx, job, start).await
@@ -261,19 +267,29 @@ fn input(said: Said, uploads: &Uploads, graph: &LoadedGraph) -> Result<Update, F
 fn start(
     cx: &Cx,
     job: &Job,
-    questions: Vec<Interrupt>,
+    asked: Asked,
     input: Update,
     only_said: bool,
 ) -> Result<Start, Failure> {
     let thread = &job.thread;
+    let Asked { questions, place } = asked;
     let Some(message) = only_message(&input) else {
         return Ok(Start::Input(Input::New(input)));
     };
     let node = questions.first().map(|question| question.node.clone());
     let definition = &job.graph.outline.definition;
-    let words = upload::words_of(&message);
+    let words = message.words();
     let mut answers = Vec::new();
     for question in questions.into_iter().filter(question::is_clarification) {
+        if words.trim().is_empty() {
+            return Err(Failure::usage(format!(
+                "thread `{}` waits for an answer in words, and files are none",
+                thread.thread
+            ))
+            .hint(
+                "say the answer with them: `tine run GRAPH TEXT --thread THREAD --upload FILE`",
+            ));
+        }
         let answer = resume::read(&question, definition, &words)?;
         answers.push((question, answer));
     }
@@ -288,6 +304,8 @@ fn start(
             let uploaded = input.iter().find(|(name, _)| &***name == upload::CHANNEL);
             let said = Unsaid {
                 nodes: nodes.collect(),
+                asked_at: place.map(|(at, _)| at.to_string()),
+                newest: place.map(|(_, newest)| newest.to_string()),
                 message: sendable(&message)?,
                 uploaded: uploaded.and_then(|(_, write)| match write {
                     Write::Value(value) => Some(value.clone()),

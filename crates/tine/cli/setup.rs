@@ -2,6 +2,7 @@
 
 use super::Cx;
 use super::failure::Failure;
+use super::terminal::line::quoted;
 use super::{place, shipped};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tine::engine::value::Map;
 use tine::engine::{Value, from_value, to_value};
 use tine::graphfile::Outline;
+use tine::tools::config::Config;
 
 /// The options that choose a configuration.
 #[derive(Args, Debug)]
@@ -56,6 +58,23 @@ pub(crate) struct Setup {
     pub(crate) options: Vec<RunSwitch>,
 }
 
+/// Refuses settings that would be kept with a thread, and exported with it, and spell a secret out.
+pub(crate) fn without_secrets(set: &[String]) -> Result<(), Failure> {
+    for given in set {
+        if let Some((key, value)) = given.split_once('=')
+            && Config::spells_secret(key, value)
+        {
+            return Err(Failure::usage(format!(
+                "`--set {key}=...` spells a secret out, and settings are kept with the thread"
+            ))
+            .hint(format!(
+                "export it as a variable and name that: `--set '{key}=$NAME'`"
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Setup {
     pub(crate) fn new(cx: &Cx, graph: &Path, config: &ConfigArgs, options: &[RunSwitch]) -> Self {
         let graph = place::graph(&cx.env, graph);
@@ -95,11 +114,25 @@ pub(crate) struct Notes {
     pub(crate) unsaid: Option<Unsaid>,
 }
 
+/// Drops the words from notes of a thread that is to go on from elsewhere, or under another name.
+pub(crate) fn without_unsaid(mut notes: Map) -> Map {
+    if let Some(unsaid) = notes.get_mut("unsaid") {
+        *unsaid = Value::Null;
+    }
+    notes
+}
+
 /// Words that answer questions and belong in the conversation too, behind what comes of the answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Unsaid {
     /// The nodes that asked.
     pub(crate) nodes: Vec<String>,
+    /// The checkpoint at which they asked. What does not follow on it is another branch, where nobody said this.
+    #[serde(default)]
+    pub(crate) asked_at: Option<String>,
+    /// The newest checkpoint at that time. If it is not the same, the answer began a branch of its own, without it.
+    #[serde(default)]
+    pub(crate) newest: Option<String>,
     /// The message. Its id tells whether it was said.
     pub(crate) message: Value,
     /// What was handed in with it, if the graph has a channel for that.
@@ -144,7 +177,8 @@ impl Notes {
                 "nothing says how thread `{thread}` is run: {error}"
             ))
             .hint(format!(
-                "name the graph again: `tine run GRAPH TEXT --thread {thread}`"
+                "name the graph again: `tine run GRAPH TEXT --thread={}`",
+                quoted(thread)
             ))
         })
     }

@@ -6,8 +6,7 @@
 
 use super::Cx;
 use super::env::Env;
-use super::failure::Failure;
-use super::output::Tone;
+use super::failure::{Failure, print_note};
 use include_dir::{Dir, DirEntry, include_dir};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -135,11 +134,13 @@ pub(crate) fn restore<'a>(
         ))
     })?;
     if let Some(aside) = aside {
-        let label = cx.stderr.paint(Tone::Hint, "note:");
         let (folder, aside) = (cx.env.shown(&folder), cx.env.shown(&aside));
-        cx.stderr.line(&format!(
-            "{label} {folder} is not as tine unpacked it and was unpacked anew; what stood there is {aside}"
-        ));
+        print_note(
+            &mut cx.stderr,
+            &format!(
+                "{folder} is not as tine unpacked it and was unpacked anew; what stood there is {aside}"
+            ),
+        );
     }
     Ok(())
 }

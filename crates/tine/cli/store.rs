@@ -49,7 +49,7 @@ impl Store {
         let Some(info) = store.0.thread(&key).await? else {
             let threads = store.0.threads(ThreadKey::LOCAL).await?;
             let names = threads.iter().map(|thread| &*thread.key.thread);
-            let hint = match nearest(name, names).as_slice() {
+            let hint = match similar(name, names).as_slice() {
                 [] => "`tine threads` lists those that there are".to_owned(),
                 near => format!("did you mean {}?", near.join(" or ")),
             };
@@ -76,8 +76,8 @@ impl Store {
     }
 }
 
-/// The names that a mistyped one may stand for, likeliest first.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+/// The names that a mistyped one may stand for, likeliest first, as they are written in a command.
+pub(crate) fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     const LEAST: f64 = 0.75;
     const MOST: usize = 3;
     let mut scored: Vec<(f64, &str)> = known

@@ -51,7 +51,7 @@ pub(crate) fn json(cx: &Cx, option: &str, given: &str) -> Result<Value, Failure>
             let shown = cx.env.shown(&path);
             (file(&path, &shown)?, shown)
         }
-        None => (given.to_owned(), format!("`{option}`")),
+        None => (without_mark(given).to_owned(), format!("`{option}`")),
     };
     if text.trim().is_empty() {
         return Err(
@@ -109,8 +109,14 @@ fn read(from: impl Read, name: &str) -> Result<String, Failure> {
         Failure::usage(format!("{name} is not UTF-8 text: byte {} is none of it", at + 1))
             .hint("convert it, as in `iconv -f GB18030 -t UTF-8`, or hand a file that is no text in with `--upload FILE`")
     })?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+    Ok(without_mark(&text)
+        .trim_end_matches(['\n', '\r'])
+        .to_owned())
+}
+
+/// The text without the mark that tells its encoding.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// JSON in which no object has a key twice.

@@ -3,12 +3,13 @@
 use super::Cx;
 use super::failure::Failure;
 use super::host::Host;
-use super::terminal::line::clean_name;
+use super::terminal::line::{clean_name, size_of};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use tine::engine::message::ORIGINAL_CONTENT;
 use tine::engine::{Message, ThreadKey, Value};
 use tine::tools::config::Uploads as Limits;
 use tine::tools::paths::{Access, PathError, ResolvedPath, ThreadFolders, misleads};
@@ -291,7 +292,7 @@ impl Uploads {
                 entry["status"] = "uploaded".into();
                 entry
             }).collect::<Vec<_>>(),
-            ORIGINAL: text,
+            ORIGINAL_CONTENT: text,
         })));
         message
     }
@@ -314,27 +315,5 @@ impl Upload {
 
     fn entry(&self) -> serde_json::Value {
         json!({"filename": self.name(), "size": self.size, "path": self.path})
-    }
-}
-
-/// Where a message keeps what its user wrote.
-const ORIGINAL: &str = "original_user_content";
-
-/// What the user wrote in a message, without what it tells of files.
-pub(crate) fn words_of(message: &Message) -> String {
-    let kept = message.additional_kwargs.as_ref();
-    let kept = kept.and_then(|kept| kept.get(ORIGINAL)?.as_str());
-    match kept.filter(|words| !words.trim().is_empty()) {
-        Some(words) => words.to_owned(),
-        None => message.content.text(),
-    }
-}
-
-fn size_of(bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "it is shown with one digit")]
-    let kib = bytes as f64 / 1024.0;
-    match kib < 1024.0 {
-        true => format!("{kib:.1} KB"),
-        false => format!("{:.1} MB", kib / 1024.0),
     }
 }

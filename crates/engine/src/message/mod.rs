@@ -174,6 +174,10 @@ pub struct Message {
     pub other: Map,
 }
 
+/// The key of `additional_kwargs` under which a message keeps what its user wrote, if its content tells more: of files
+/// that came with it.
+pub const ORIGINAL_CONTENT: &str = "original_user_content";
+
 impl Message {
     fn new(role: Role, content: impl Into<Content>) -> Self {
         Self {
@@ -214,6 +218,16 @@ impl Message {
             tool_call_id: Some(call.id.clone()),
             status: Some(status),
             ..Self::new(Role::Tool, content)
+        }
+    }
+
+    /// What the user wrote in the message: its text, or that which is kept under [`ORIGINAL_CONTENT`].
+    #[must_use]
+    pub fn words(&self) -> String {
+        let kept = self.additional_kwargs.as_ref();
+        match kept.and_then(|kept| kept.get(ORIGINAL_CONTENT)?.as_str()) {
+            Some(words) => words.to_owned(),
+            None => self.content.text(),
         }
     }
 

@@ -16,7 +16,7 @@ pub(super) fn given(request: &ModelRequest, with_messages: bool) -> BTreeMap<Str
     let start = turn_start(&request.messages);
     let user_text = start
         .and_then(|at| request.messages.get(at))
-        .map(|message| message.content.text())
+        .map(Message::words)
         .unwrap_or_default();
     let turn = request
         .messages
@@ -60,7 +60,7 @@ fn repeats_a_result(messages: &[Message], at: usize) -> bool {
     let Some((message, before)) = messages.get(..=at).and_then(<[Message]>::split_last) else {
         return false;
     };
-    let text = message.content.text();
+    let text = message.words();
     before
         .iter()
         .rev()

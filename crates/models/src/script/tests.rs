@@ -88,6 +88,38 @@ fn the_first_rule_that_fits_replies() {
 }
 
 #[test]
+fn the_words_of_the_user_are_those_without_the_files() {
+    let script =
+        parse("rules: [{content: \"{{ user_text }}|{{ results('ask') | length }}\"}]").unwrap();
+    let with_files = |words: &str| {
+        let mut message = Message::human(format!(
+            "<current_uploads>notes.md</current_uploads> {words}"
+        ));
+        let kept = serde_json::json!({"original_user_content": words});
+        message.additional_kwargs = Some(tine_engine::Value::from_json(kept));
+        message
+    };
+    let reply = |messages: Vec<Message>| {
+        let request = ModelRequest {
+            messages,
+            ..request()
+        };
+        show(script.reply(&request))
+    };
+    assert_eq!(reply(vec![with_files("sum it up")]), "1: sum it up|0");
+    assert_eq!(reply(vec![with_files("")]), "1: |0");
+    // An answer that came with a file is an answer all the same.
+    let call = ToolCall {
+        name: "ask".into(),
+        args: tine_engine::Value::map(),
+        id: "c1".into(),
+    };
+    let result = Message::tool(&call, "this one", ToolStatus::Success);
+    let answered = vec![Message::human("go"), result, with_files("this one")];
+    assert_eq!(reply(answered), "1: go|1");
+}
+
+#[test]
 fn templates_see_the_request() {
     let say = |template: &str| format!("rules: [{{content: \"{template}\"}}]");
     check(&say("{{ user_text }}!"), "1: 今天 AI!");

@@ -2,6 +2,7 @@
 
 use super::Findings;
 use crate::cli::Cx;
+use crate::cli::terminal::line::size_of;
 use std::io;
 use std::path::{Path, PathBuf};
 use tine::stores::SqliteCheckpointer;
@@ -43,7 +44,7 @@ pub(super) fn home(cx: &Cx, findings: &mut Findings) {
     };
     match free(&there) {
         Some(free) if free < TOO_FULL => {
-            let text = format!("{shown} has {} of room", size(free));
+            let text = format!("{shown} has {} of room", size_of(free));
             findings.problem(
                 CHECK,
                 text,
@@ -51,9 +52,9 @@ pub(super) fn home(cx: &Cx, findings: &mut Findings) {
             );
         }
         Some(free) if free < RATHER_FULL => {
-            findings.note(CHECK, format!("{state}; only {} of room", size(free)));
+            findings.note(CHECK, format!("{state}; only {} of room", size_of(free)));
         }
-        Some(free) => findings.ok(CHECK, format!("{state}; {} of room", size(free))),
+        Some(free) => findings.ok(CHECK, format!("{state}; {} of room", size_of(free))),
         None => findings.ok(CHECK, state),
     }
 }
@@ -82,14 +83,6 @@ fn free(folder: &Path) -> Option<u64> {
 #[cfg(not(unix))]
 fn free(_: &Path) -> Option<u64> {
     None
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000 => format!("{} kB", bytes / 1000),
-        1_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
-        _ => format!("{} GB", bytes / 1_000_000_000),
-    }
 }
 
 pub(super) fn terminal(cx: &Cx, findings: &mut Findings) {

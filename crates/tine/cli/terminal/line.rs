@@ -14,6 +14,17 @@ pub(crate) fn clean_name(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).collect()
 }
 
+/// A number of bytes, as people read it.
+pub(crate) fn size_of(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "it is shown with one digit")]
+    let kib = bytes as f64 / 1024.0;
+    match kib {
+        ..1024.0 => format!("{kib:.1} KB"),
+        ..1_048_576.0 => format!("{:.1} MB", kib / 1024.0),
+        _ => format!("{:.1} GB", kib / 1_048_576.0),
+    }
+}
+
 /// Puts a text on one line, cut to this many columns; what is left out shows as `…`.
 ///
 /// A wide character takes two columns and is never cut in half.

@@ -6,7 +6,7 @@ use super::update::tell;
 use crate::cli::Cx;
 use crate::cli::failure::{Failure, print_note};
 use crate::cli::resume::{Reopen, reopen};
-use crate::cli::setup::Notes;
+use crate::cli::setup::{Notes, without_unsaid};
 use crate::cli::status::Status;
 use crate::cli::store::Store;
 use crate::cli::terminal::line::{clean, clean_name};
@@ -70,6 +70,10 @@ pub(crate) async fn fork(cx: &mut Cx, args: &ForkArgs) -> Result<Status, Failure
         Runner::new(opened.graph.graph, cx.world.clone()).with_checkpointer(store.0.clone());
     let copy = ThreadUpdate::new(UpdateAs::Copy, Output::default());
     let id = runner.bulk_update(&info.key, at, vec![vec![copy]]).await?;
+    if notes.unsaid.is_some() {
+        let writer = store.0.open(&info.key).await?;
+        writer.note(without_unsaid(info.meta.clone())).await?;
+    }
     tell(cx, &store, &info.key, id, args.json, "forked").await
 }
 

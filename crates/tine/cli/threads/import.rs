@@ -2,6 +2,7 @@
 
 use crate::cli::Cx;
 use crate::cli::failure::Failure;
+use crate::cli::setup::without_unsaid;
 use crate::cli::status::Status;
 use crate::cli::store::Store;
 use crate::cli::terminal::line::{clean, quoted};
@@ -92,8 +93,15 @@ pub(super) async fn take_in(
     store: &Store,
     home: &Home,
     key: &ThreadKey,
-    next: impl FnMut() -> Result<Option<Entry>, ArchiveError>,
+    mut next: impl FnMut() -> Result<Option<Entry>, ArchiveError>,
 ) -> Result<(), ArchiveError> {
+    let next = || {
+        let entry = next()?;
+        Ok(entry.map(|entry| match entry {
+            Entry::Notes(notes) => Entry::Notes(without_unsaid(notes)),
+            entry => entry,
+        }))
+    };
     let staged = staged_as(key);
     let mut refill: Option<Refill> = None;
     let made = restore(&*store.0, key, next, |file| {

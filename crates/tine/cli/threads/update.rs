@@ -6,7 +6,7 @@ use crate::cli::failure::Failure;
 use crate::cli::resume::{Reopen, reopen};
 use crate::cli::setup::Notes;
 use crate::cli::status::Status;
-use crate::cli::store::{Store, nearest};
+use crate::cli::store::{Store, similar};
 use crate::cli::terminal::line::{clean, quoted};
 use clap::Args;
 use serde_json::json;
@@ -150,7 +150,7 @@ fn object(given: &str) -> Result<Map, Failure> {
 /// Refuses names that the graph does not have.
 fn check(graph: &Graph, by: Option<&str>, writes: &Map) -> Result<(), Failure> {
     let unknown = |what: &str, name: &str, known: Vec<&str>| {
-        let hint = match nearest(name, known.iter().copied()).as_slice() {
+        let hint = match similar(name, known.iter().copied()).as_slice() {
             [] => format!("its {what}s are {}", known.join(", ")),
             near => format!("did you mean {}?", near.join(" or ")),
         };

@@ -2,8 +2,7 @@
 
 use super::explain::unknown;
 use crate::cli::Cx;
-use crate::cli::failure::{Failure, print_error};
-use crate::cli::output::Tone;
+use crate::cli::failure::{Failure, print_error, print_note};
 use crate::cli::setup::ConfigArgs;
 use crate::cli::signal::Stops;
 use crate::cli::status::Status;
@@ -110,7 +109,7 @@ pub(super) async fn call(cx: &mut Cx, args: CallArgs) -> Result<Status, Failure>
         .unwrap_or_else(PoisonError::into_inner)
         .iter()
     {
-        tell_note(cx, note);
+        print_note(&mut cx.stderr, note);
     }
     let status = match args.json {
         true => tell_json(cx, &args.name, &ended),
@@ -119,8 +118,8 @@ pub(super) async fn call(cx: &mut Cx, args: CallArgs) -> Result<Status, Failure>
     if let Some(temporary) = temporary
         && holds_files(temporary.path())
     {
-        tell_note(
-            cx,
+        print_note(
+            &mut cx.stderr,
             "what it wrote is gone with its temporary folder; `--thread ID` works in the folders of a thread",
         );
     }
@@ -235,19 +234,22 @@ fn tell(cx: &mut Cx, ended: &Ended) -> Status {
                         cx.stdout.line(&block.to_canonical());
                     }
                 }
-                None => tell_note(cx, "the model is told nothing; the graph answers the call"),
+                None => print_note(
+                    &mut cx.stderr,
+                    "the model is told nothing; the graph answers the call",
+                ),
             }
             if let ToolOutput::Command(command) = output {
                 for (channel, write) in command.update.iter() {
                     let json = serde_json::to_string(write).unwrap_or_default();
-                    tell_note(
-                        cx,
+                    print_note(
+                        &mut cx.stderr,
                         &format!("in a graph it would write to `{channel}`: {json}"),
                     );
                 }
                 if let Some(route) = &command.route {
-                    tell_note(
-                        cx,
+                    print_note(
+                        &mut cx.stderr,
                         &format!("in a graph it would go where the node maps `{route}`"),
                     );
                 }
@@ -258,8 +260,8 @@ fn tell(cx: &mut Cx, ended: &Ended) -> Status {
             let text = payload.get("text").and_then(Value::as_str);
             let text = text.map_or_else(|| payload.to_string(), str::to_owned);
             cx.stdout.line(&clean(text.trim_end()));
-            tell_note(
-                cx,
+            print_note(
+                &mut cx.stderr,
                 "it asks this; in a graph the run waits for the answer, which is the result of the call",
             );
             Status::Interrupted
@@ -310,11 +312,6 @@ fn tell_json(cx: &mut Cx, name: &str, ended: &Ended) -> Status {
     line[more.0] = more.1;
     cx.stdout.line(&line.to_string());
     status
-}
-
-fn tell_note(cx: &mut Cx, text: &str) {
-    let label = cx.stderr.paint(Tone::Hint, "note:");
-    cx.stderr.line(&format!("{label} {}", clean(text)));
 }
 
 fn holds_files(folder: &Path) -> bool {

@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::path::Path;
 use tine::engine::text::nearest;
-use tine::tools::assemble::{AssemblyReport, BoundTool, Scene, Verdict, assemble};
+use tine::tools::assemble::{AssemblyReport, BoundTool, Scene, Step, Verdict, assemble};
 use tine::tools::config::{Config, ToolEntry};
 use tine::tools::schema::Argument;
 use tine::tools::{Effect, Source};
@@ -79,8 +79,20 @@ pub(super) fn unknown(name: &str, report: &AssemblyReport) -> Failure {
 }
 
 /// The entry that a tool was made of. Of two with one name the first that was not left out, as assembly takes it.
-fn entry<'a>(config: &'a Config, name: &str) -> Option<&'a ToolEntry> {
-    config.tools().iter().find(|entry| entry.name == name)
+fn entry<'a>(config: &'a Config, name: &str, report: &AssemblyReport) -> Option<&'a ToolEntry> {
+    let all = config.tools().iter().filter(|entry| entry.name == name);
+    let mut left: Vec<&ToolEntry> = all.collect();
+    let first = left.first().copied();
+    // Each of these steps decides on all entries that are left, in their order.
+    for step in [Step::Config, Step::HostBash, Step::Resolve] {
+        let decisions = report.about(name).filter(|decision| decision.step == step);
+        let verdicts: Vec<Verdict> = decisions.map(|decision| decision.verdict).collect();
+        if verdicts.len() == left.len() {
+            let mut verdicts = verdicts.iter();
+            left.retain(|_| verdicts.next() != Some(&Verdict::Dropped));
+        }
+    }
+    left.first().copied().or(first)
 }
 
 fn effect(effect: Effect) -> &'static str {
@@ -112,7 +124,7 @@ fn print(
     config: &Config,
     report: &AssemblyReport,
 ) {
-    let entry = entry(config, name);
+    let entry = entry(config, name, report);
     let title = out.paint(Tone::Strong, &clean(name));
     let verdict = match tool {
         Some(_) => out.paint(Tone::Good, "agents have it"),
@@ -206,7 +218,7 @@ fn to_json(
     config: &Config,
     report: &AssemblyReport,
 ) -> Value {
-    let entry = entry(config, name)
+    let entry = entry(config, name, report)
         .filter(|_| tool.is_none_or(|tool| tool.spec().source == Source::Config));
     let mut json = json!({
         "name": name,

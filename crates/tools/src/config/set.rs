@@ -6,6 +6,27 @@ use serde_json::{Map, Value};
 use super::{Config, ConfigError, Place, SETTING_SECTIONS, Settings, sections, yaml};
 use tine_engine::text::nearest;
 
+/// Keys that hold a secret.
+const SECRETS: [&str; 2] = ["api_key", "openai_api_key"];
+
+/// The key below which everything is a secret.
+const HEADERS: &str = "default_headers";
+
+fn spells_secret<'a>(keys: &mut Vec<&'a str>, value: &'a Value) -> bool {
+    match value {
+        Value::Object(map) => map.iter().any(|(key, value)| {
+            keys.push(key);
+            let found = spells_secret(keys, value);
+            keys.pop();
+            found
+        }),
+        Value::Array(items) => items.iter().any(|item| spells_secret(keys, item)),
+        Value::Null => false,
+        Value::String(text) if text.is_empty() || text.starts_with('$') => false,
+        _ => keys.last().is_some_and(|key| SECRETS.contains(key)) || keys.contains(&HEADERS),
+    }
+}
+
 impl Config {
     /// Sets one value on top of the file: `tools.web_search.path`,
     /// `models.default.script`, `sandbox.allow_host_bash`.
@@ -64,6 +85,15 @@ impl Config {
             [section] => Err(refuse(path, &not_settable(section))),
             [] => Err(refuse(path, "the path is empty")),
         }
+    }
+
+    /// Says whether setting this spells a secret out: a key of a provider or a header for it that is no `$NAME`.
+    ///
+    /// What keeps settings had better refuse that.
+    #[must_use]
+    pub fn spells_secret(path: &str, value: &str) -> bool {
+        let mut keys: Vec<&str> = path.split('.').collect();
+        spells_secret(&mut keys, &yaml::read_scalar(value))
     }
 
     fn set_tool(&mut self, name: &str, given: Assignment<'_>) -> Result<(), ConfigError> {
