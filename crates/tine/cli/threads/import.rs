@@ -1,10 +1,11 @@
 //! `tine threads import`
 
+use super::trust::{Dropped, trusted};
 use crate::cli::Cx;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, print_note};
 use crate::cli::status::Status;
 use crate::cli::store::Store;
-use crate::cli::terminal::line::{clean, quoted};
+use crate::cli::terminal::line::{clean, quoted, resume_command};
 use clap::Args;
 use serde_json::json;
 use std::fs::File;
@@ -34,8 +35,12 @@ EXAMPLES
   tine threads import heron.jsonl --as heron-2
   tine threads export amber-heron-3f9c | ssh host tine threads import -
 
-All of it is checked before the thread is there; of a file that is damaged nothing is kept. `tine resume`
-goes on with it, with the graph file and the configuration at the paths that the thread was run with.";
+All of it is checked before the thread is there; of a file that is damaged nothing is kept.
+
+Anybody may have written the file, so what it says of how the thread is run is not trusted: settings
+(--set) are left out, and can be given again with `tine resume THREAD --set`; a configuration is taken
+from the path that the thread was run with if one is there and no thread has made it, else it is the one
+that is found here. The graph and the conversation are those of the file: look at them before `tine resume`.";
 
 pub(crate) async fn import(cx: &mut Cx, args: &ImportArgs) -> Result<Status, Failure> {
     let shown = match args.file.to_str() {
@@ -61,7 +66,15 @@ pub(crate) async fn import(cx: &mut Cx, args: &ImportArgs) -> Result<Status, Fai
     };
     let store = Store::open(cx)?;
     let home = Home::open(&cx.env.home)?;
-    take_in(&store, &home, &key, || archive.next())
+    let mut dropped = Dropped::default();
+    let next = || {
+        let entry = archive.next()?;
+        Ok(entry.map(|entry| match entry {
+            Entry::Notes(notes) => Entry::Notes(trusted(cx, notes, &mut dropped)),
+            entry => entry,
+        }))
+    };
+    take_in(&store, &home, &key, next)
         .await
         .map_err(|error| match error {
             ArchiveError::Store(StoreError::Exists { .. }) => {
@@ -69,6 +82,9 @@ pub(crate) async fn import(cx: &mut Cx, args: &ImportArgs) -> Result<Status, Fai
             }
             error => told(error),
         })?;
+    if let Some(told) = dropped.told(&resume_command(&key.thread, "--set NAME=VALUE", "")) {
+        print_note(&mut cx.stderr, &told);
+    }
     let checkpoints = store.0.thread(&key).await?.map(|info| info.checkpoints);
     if args.json {
         let line = json!({"thread": key.thread, "checkpoints": checkpoints});
