@@ -336,6 +336,10 @@ impl Checkpointer for MemoryCheckpointer {
         }))
     }
 
+    async fn ask_again_to_stop(&self, key: &ThreadKey, holder: &str) -> Result<bool, StoreError> {
+        Ok(holder == HOLDER && self.ask_to_stop(key).await?.is_some())
+    }
+
     async fn is_asked_to_stop(&self, key: &ThreadKey) -> Result<bool, StoreError> {
         let thread = self.get(key);
         Ok(thread.is_some_and(|thread| {

@@ -395,6 +395,20 @@ pub trait Checkpointer: Send + Sync {
         unsupported(format!("asking who runs thread `{thread}` to stop"))
     }
 
+    /// Asks again, but only this holder, as [`ask_to_stop`](Self::ask_to_stop) named it: it may have let the thread go
+    /// and taken it again. False if nobody has the thread, or somebody else: they are not asked.
+    ///
+    /// # Errors
+    /// If the store is not available, or has no such wishes.
+    async fn ask_again_to_stop(
+        &self,
+        thread: &ThreadKey,
+        holder: &str,
+    ) -> Result<bool, StoreError> {
+        let _ = holder;
+        unsupported(format!("asking who runs thread `{thread}` to stop"))
+    }
+
     /// Whether somebody asked the writer that a thread has now to let it go. Takes little, and no lease.
     ///
     /// # Errors

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use tine_engine::StoreError;
 use tine_engine::checkpoint::{Checkpointer, Scope, ThreadKey, ThreadWriter};
 
-/// How many checkpoints are looked at at once.
-const PIECE: usize = 64;
+/// How many checkpoints are looked at at once: each has a whole state.
+const PIECE: usize = 4;
 
 /// A thread that is complete and not to be seen yet.
 #[must_use = "it is kept or discarded"]
 pub struct Restored<'a> {
     store: &'a dyn Checkpointer,
     thread: ThreadKey,
+    /// Held, so that nobody else makes one of the same name meanwhile.
+    writer: Arc<dyn ThreadWriter>,
 }
 
 impl fmt::Debug for Restored<'_> {
@@ -29,16 +31,24 @@ impl Restored<'_> {
     /// Gives the thread its name, in one commit.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] if there is such a thread by now; then nothing is left of this one.
+    /// [`StoreError::Exists`] if there is such a thread by now, [`StoreError::Held`] if somebody makes one; then nothing
+    /// is left of this one.
     pub async fn keep(self) -> Result<(), ArchiveError> {
         let staged = staged_as(&self.thread);
-        match self.store.rename(&staged, &self.thread).await {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                self.discard().await?;
-                Err(error.into())
-            }
-        }
+        // Renaming takes it for itself.
+        drop(self.writer);
+        let error = match self.store.rename(&staged, &self.thread).await {
+            Ok(true) => return Ok(()),
+            // Somebody else who makes one of this name cleared it away just now.
+            Ok(false) => StoreError::Held {
+                thread: self.thread.to_string().into(),
+                holder: "another process".to_owned(),
+            },
+            Err(error) => error,
+        };
+        // The first error is the one to be told.
+        drop(self.store.delete(&staged).await);
+        Err(error.into())
     }
 
     /// Leaves nothing of it.
@@ -46,6 +56,7 @@ impl Restored<'_> {
     /// # Errors
     /// If the store can not delete it.
     pub async fn discard(self) -> Result<(), ArchiveError> {
+        drop(self.writer);
         self.store.delete(&staged_as(&self.thread)).await?;
         Ok(())
     }
@@ -84,10 +95,10 @@ pub async fn restore<'a>(
     store.delete(&staged).await?;
     let writer = store.open(&staged).await?;
     let made = fill(&*writer, &mut next, &mut files).await;
-    drop(writer);
     let restored = Restored {
         store,
         thread: thread.clone(),
+        writer,
     };
     let checked = match made {
         Ok(graphs) => check(store, &staged, graphs).await,

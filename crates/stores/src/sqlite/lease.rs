@@ -26,6 +26,7 @@ impl Lease {
             place: path.display().to_string(),
             message: format!("the lock of thread `{thread}` can not be taken: {error}"),
         };
+        let mut probes = 0;
         loop {
             fs::create_dir_all(folder).map_err(failed)?;
             let mut file = OpenOptions::new()
@@ -37,6 +38,11 @@ impl Lease {
                 .map_err(failed)?;
             match file.try_lock() {
                 Ok(()) => {}
+                Err(TryLockError::WouldBlock) if probes < PROBES && is_probed(&file) => {
+                    probes += 1;
+                    std::thread::yield_now();
+                    continue;
+                }
                 Err(TryLockError::WouldBlock) => {
                     return Err(StoreError::Held {
                         thread: thread.to_string().into(),
@@ -60,10 +66,48 @@ impl Lease {
     }
 }
 
+/// How often a thread is tried to be taken while others look whether it is held.
+const PROBES: usize = 10_000;
+
+/// Whether a lock that could not be taken is only shared: by somebody who looks whether it is held, for an instant.
+fn is_probed(file: &File) -> bool {
+    match file.try_lock_shared() {
+        Ok(()) => file.unlock().is_ok(),
+        Err(_) => false,
+    }
+}
+
 /// Asks who holds a thread to stop. Gives who that is; `None` if nobody holds it.
 pub(super) fn ask_to_stop(folder: &Path, thread: &ThreadKey) -> io::Result<Option<String>> {
     let path = folder.join(file_name(thread));
-    let mut file = match File::open(&path) {
+    let Some(mark) = mark_of_holder(&path)? else {
+        return Ok(None);
+    };
+    // It names who is meant, for who comes next is not.
+    fs::write(wish(&path), &mark)?;
+    Ok(Some(name_in(&mark)))
+}
+
+/// Asks again, if this is still who holds the thread. Tells whether it is.
+pub(super) fn ask_again_to_stop(
+    folder: &Path,
+    thread: &ThreadKey,
+    holder: &str,
+) -> io::Result<bool> {
+    let path = folder.join(file_name(thread));
+    let mark = mark_of_holder(&path)?;
+    let Some(mark) = mark.filter(|mark| name_in(mark) == holder) else {
+        return Ok(false);
+    };
+    if !is_asked_to_stop(folder, thread)? {
+        fs::write(wish(&path), &mark)?;
+    }
+    Ok(true)
+}
+
+/// What the holder of a lock file wrote into it; `None` if nobody holds it.
+fn mark_of_holder(path: &Path) -> io::Result<Option<String>> {
+    let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
@@ -73,10 +117,7 @@ pub(super) fn ask_to_stop(folder: &Path, thread: &ThreadKey) -> io::Result<Optio
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    let mark = read_mark(&mut file).unwrap_or_default();
-    // It names who is meant, for who comes next is not.
-    fs::write(wish(&path), &mark)?;
-    Ok(Some(name_in(&mark)))
+    Ok(Some(read_mark(&mut file).unwrap_or_default()))
 }
 
 /// Whether who holds a thread now is asked to stop.
@@ -110,7 +151,7 @@ impl Drop for Lease {
 
 /// Who holds the locks of this folder that are held.
 ///
-/// To find out, a lock that is free is shared for an instant; whoever wants to take it just then is refused.
+/// To find out, a lock that is free is shared for an instant; whoever wants to take it just then tries again.
 pub(super) fn holders(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
@@ -286,6 +327,56 @@ mod tests {
         // One that came too late.
         fs::write(wish(&folder.path().join(file_name(&key))), mark).unwrap();
         assert!(!asked());
+    }
+
+    #[test]
+    fn only_who_was_asked_is_asked_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = ThreadKey::local("t");
+        let asked = || is_asked_to_stop(folder.path(), &key).unwrap();
+        let again = |holder: &str| ask_again_to_stop(folder.path(), &key, holder).unwrap();
+        let own = "another run of this process";
+        assert!(!again(own), "nobody holds it");
+        let lease = Lease::take(folder.path(), &key).unwrap();
+        assert!(!again("process 1 on elsewhere") && !asked());
+        assert!(again(own) && asked());
+        drop(lease);
+        assert!(!again(own));
+        let lease = Lease::take(folder.path(), &key).unwrap();
+        assert!(!asked());
+        assert!(again(own) && asked(), "it took the thread again");
+        drop(lease);
+        // As one leaves it that was killed.
+        fs::write(folder.path().join(file_name(&key)), own_mark()).unwrap();
+        assert!(!again(own));
+    }
+
+    #[test]
+    fn who_looks_keeps_nobody_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = ThreadKey::local("t");
+        // One that a killed process left.
+        fs::write(folder.path().join(file_name(&key)), "").unwrap();
+        let ended = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !ended.load(Ordering::SeqCst) {
+                        holders(folder.path());
+                    }
+                });
+            }
+            let taken: Vec<_> = (0..2000)
+                .map(|_| {
+                    let taken = Lease::take(folder.path(), &key).map(drop);
+                    fs::write(folder.path().join(file_name(&key)), "").unwrap();
+                    taken
+                })
+                .collect();
+            ended.store(true, Ordering::SeqCst);
+            let refused: Vec<_> = taken.into_iter().filter_map(Result::err).collect();
+            assert!(refused.is_empty(), "{refused:?}");
+        });
     }
 
     #[test]

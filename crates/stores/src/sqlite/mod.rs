@@ -267,6 +267,15 @@ impl Checkpointer for SqliteCheckpointer {
         asked.map_err(|error| self.wishes(&error))
     }
 
+    async fn ask_again_to_stop(
+        &self,
+        thread: &ThreadKey,
+        holder: &str,
+    ) -> Result<bool, StoreError> {
+        let asked = lease::ask_again_to_stop(self.database.locks(), thread, holder);
+        asked.map_err(|error| self.wishes(&error))
+    }
+
     async fn is_asked_to_stop(&self, thread: &ThreadKey) -> Result<bool, StoreError> {
         let asked = lease::is_asked_to_stop(self.database.locks(), thread);
         asked.map_err(|error| self.wishes(&error))

@@ -689,9 +689,16 @@ async fn a_writer_can_be_asked_to_stop(store: &dyn Checkpointer) {
     let holder = store.ask_to_stop(&thread).await.unwrap();
     assert_eq!(holder.as_deref(), Some("another run of this process"));
     assert!(store.is_asked_to_stop(&thread).await.unwrap());
+    let holder = holder.unwrap();
+    for (holder, expected) in [(&*holder, true), ("somebody else", false)] {
+        let again = store.ask_again_to_stop(&thread, holder).await;
+        assert_eq!(again.unwrap(), expected);
+    }
     assert!(!store.is_asked_to_stop(&root("other").thread).await.unwrap());
     drop(writer);
     assert_eq!(store.ask_to_stop(&thread).await.unwrap(), None);
+    let again = store.ask_again_to_stop(&thread, &holder).await;
+    assert!(!again.unwrap());
     assert!(!store.is_asked_to_stop(&thread).await.unwrap());
     let _next = store.open(&thread).await.unwrap();
     assert!(!store.is_asked_to_stop(&thread).await.unwrap());

@@ -128,6 +128,15 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("$'{text}'")
 }
 
+/// A command of `tine threads` on a thread, that can be pasted as it is.
+pub(crate) fn thread_command(command: &str, thread: &str) -> String {
+    let name = quoted(thread);
+    match thread.starts_with('-') {
+        true => format!("tine threads {command} -- {name}"),
+        false => format!("tine threads {command} {name}"),
+    }
+}
+
 /// The command that goes on with a thread, with these options and words.
 ///
 /// It can be pasted as it is, whatever the thread is called.

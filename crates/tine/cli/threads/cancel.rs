@@ -8,7 +8,7 @@ use crate::cli::resume::{Reopen, reopen};
 use crate::cli::setup::Notes;
 use crate::cli::status::Status;
 use crate::cli::store::Store;
-use crate::cli::terminal::line::{clean, quoted};
+use crate::cli::terminal::line::{clean, resume_command, thread_command};
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
@@ -58,7 +58,12 @@ pub(crate) async fn cancel(cx: &mut Cx, args: &CancelArgs) -> Result<Status, Fai
         ));
     };
     let notes = Notes::from_map(&args.thread, &info.meta)?;
-    let opened = reopen(cx, &args.thread, &notes, Reopen::default())?;
+    // To give up takes no more than the graph that planned it, whatever became of its file.
+    let with = Reopen {
+        pin: true,
+        ..Reopen::default()
+    };
+    let opened = reopen(cx, &args.thread, &notes, with)?;
     let runner =
         Runner::new(opened.graph.graph, cx.world.clone()).with_checkpointer(store.0.clone());
     let Some(id) = runner.cancel(&info.key).await? else {
@@ -97,8 +102,8 @@ async fn stop(
 ) -> Result<Status, Failure> {
     let name = clean(&args.thread);
     let end = cx.world.now().0 + u64::from(args.wait) * 1000;
-    // Asked again each time, for a run may let the thread go between two invocations.
-    while store.0.ask_to_stop(&info.key).await?.as_deref() == Some(holder) {
+    // Asked again each time, for a run may let the thread go between two invocations. Who comes next is not meant.
+    while store.0.ask_again_to_stop(&info.key, holder).await? {
         if cx.world.now().0 >= end {
             let failure = Failure::from(StoreError::Held {
                 thread: info.key.to_string().into(),
@@ -118,9 +123,10 @@ async fn stop(
     let newest: Option<Checkpoint> = store.0.load(&Scope::root(info.key.clone()), None).await?;
     let mut lines = vec![format!("stopped thread {name}, which {holder} was running")];
     if newest.is_some_and(|newest| !newest.next.is_empty()) {
-        let name = quoted(&args.thread);
         lines.push(format!(
-            "go on with\n  tine resume {name}\ngive up what is left with\n  tine threads cancel {name}"
+            "go on with\n  {}\ngive up what is left with\n  {}",
+            resume_command(&args.thread, "", ""),
+            thread_command("cancel", &args.thread)
         ));
     }
     Ok(tell(cx, args, "run", Some(holder), &lines))

@@ -1,6 +1,6 @@
 //! `tine threads fork`
 
-use super::import::take_in;
+use super::import::{check_free, take_in};
 use super::tree::Tree;
 use super::update::tell;
 use crate::cli::Cx;
@@ -88,6 +88,8 @@ async fn copy(
     if new.thread.is_empty() {
         return Err(Failure::usage("a thread needs a name, and `--to` has none"));
     }
+    let home = Home::open(&cx.env.home)?;
+    check_free(store, &home, new).await?;
     // Held all the while, so that nothing changes in the middle.
     let _writer = store.0.open(&info.key).await?;
     let mut checkpoints = all(store, &info.key).await?;
@@ -101,7 +103,6 @@ async fn copy(
             message: "it has no checkpoint".to_owned(),
         })
     })?;
-    let home = Home::open(&cx.env.home)?;
     let mut files = Vec::new();
     for found in home.content(&info.key)? {
         match found.kind {

@@ -11,6 +11,7 @@ mod list;
 mod show;
 mod state;
 pub(crate) mod tree;
+mod trust;
 mod update;
 
 use super::Cx;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, File, OpenOptions};
-use tine_engine::ThreadKey;
+use tine_engine::{ThreadKey, failpoint};
 
 use super::folders::{inside_of, thread_path};
 use super::{Access, Folder, Home, HomeError, VIRTUAL_ROOT};
@@ -142,7 +142,10 @@ impl Home {
             if let Some(above) = target.parent() {
                 self.dir().create_dir_all(above)?;
             }
-            self.dir().rename(&from, self.dir(), &target)
+            failpoint::pass("before", "the name of a thread's folders");
+            self.dir().rename(&from, self.dir(), &target)?;
+            failpoint::pass("after", "the name of a thread's folders");
+            Ok(())
         };
         rename().map_err(|source| self.error(target.clone(), source))
     }
