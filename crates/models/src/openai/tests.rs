@@ -807,7 +807,7 @@ mod what_is_late {
 
         async fn sleep(&self, limit: Duration) {
             self.1.lock().unwrap().push(limit.as_secs());
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
