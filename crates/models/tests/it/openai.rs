@@ -733,6 +733,7 @@ async fn a_silent_endpoint_is_given_up_when_the_time_has_run_out() {
 
 #[tokio::test]
 async fn a_reply_that_has_ended_is_kept_whatever_follows() {
+    type Meanwhile = fn(&Provider, &TestWorld);
     let stream = |rest: &str| {
         let body = format!("data: {}\n\ndata: {}\n\n{rest}", text("a"), end("stop"));
         Exchange::new("text/event-stream", body)
@@ -742,7 +743,7 @@ async fn a_reply_that_has_ended_is_kept_whatever_follows() {
         provider.wait_for_hanging(1);
         world.run_out(GRACE);
     };
-    let cases: [(Exchange, fn(&Provider, &TestWorld)); 6] = [
+    let cases: [(Exchange, Meanwhile); 6] = [
         (stream("").then_close(), nothing),
         (stream("data: {\"usa").then_close(), nothing),
         (stream("data: {\"usa"), nothing),
