@@ -459,6 +459,44 @@ fn sealed(desk: &Desk, body: &str) -> String {
     desk.file("hostile.jsonl", &format!("{body}{end}\n"))
 }
 
+#[cfg(unix)]
+#[test]
+fn an_export_takes_the_place_of_nothing_else() {
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    let desk = Desk::new();
+    desk.run(&["run", &news_report(), "find tea", "--thread", "t"]);
+    let whole = exported(&desk, "t");
+    let export = |file: &str| desk.tine(&["threads", "export", "t", "-o", file]);
+    let read = |name: &str| std::fs::read_to_string(desk.path().join(name)).unwrap();
+    // Somebody laid a link where a part would be, and one where the file is to be.
+    desk.file("other", "mine");
+    symlink(desk.path().join("other"), desk.path().join("t.jsonl.part")).unwrap();
+    assert_eq!(export("t.jsonl").code, 0);
+    assert_eq!(
+        (read("other"), read("t.jsonl")),
+        ("mine".to_owned(), whole.clone())
+    );
+    desk.file("old", "old");
+    symlink("old", desk.path().join("link")).unwrap();
+    assert_eq!(export("link").code, 0);
+    assert!(desk.path().join("link").is_symlink());
+    assert_eq!(read("old"), whole);
+    // A pipe and a device are written to.
+    let ran = export("/dev/stdout");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.starts_with(&whole), "{}", ran.stdout);
+    let null = desk.path().join("null");
+    symlink("/dev/null", &null).unwrap();
+    assert_eq!(export("null").code, 0);
+    let kind = std::fs::metadata(&null).unwrap().file_type();
+    assert!(kind.is_char_device());
+    let ran = export("home");
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    let names = std::fs::read_dir(desk.path()).unwrap();
+    let names = names.map(|one| one.unwrap().file_name().into_string().unwrap());
+    assert!(!names.into_iter().any(|name| name.contains("tine-export")));
+}
+
 /// An import that has got all but the end of an archive and has staged its file; and that end.
 fn half_imported(desk: &Desk, file: &str) -> (Child, String) {
     let whole = std::fs::read_to_string(file).unwrap();
