@@ -9,7 +9,9 @@ use std::process::{Child, Output, Stdio};
 
 /// The checkpoints of a thread, newest first.
 fn history(desk: &Desk, thread: &str) -> Vec<Value> {
-    let ran = desk.tine(&["threads", "history", thread, "--limit", "1000", "--json"]);
+    let ran = desk.tine(&[
+        "threads", "history", "--limit", "1000", "--json", "--", thread,
+    ]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines = ran.stdout.lines();
     lines
@@ -229,6 +231,7 @@ fn a_thread_is_updated_from_outside() {
         &["--as", "tlak", "--input", "{}"],
         &["--input", "[1]"],
         &["--input", "{"],
+        &["--input", "{\"topic\": \"a\", \"topic\": \"b\"}"],
         &["--input", "@missing.json"],
         &[],
     ] {
@@ -262,6 +265,54 @@ fn a_thread_that_waits_is_cancelled() {
     );
     assert_eq!(shown(&desk, &["t"])["status"], "done");
     desk.assert("threads_cancel");
+}
+
+#[test]
+fn a_thread_whose_graph_has_changed_is_changed_and_cancelled() {
+    let desk = Desk::new();
+    let graph = std::fs::read_to_string(news_report()).unwrap();
+    let file = desk.file("graph.yaml", &graph);
+    let ran = desk.run(&["run", &file, "写份报告", "--thread", "t"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    desk.file(
+        "graph.yaml",
+        &graph.replacen("name: news_report", "name: other", 1),
+    );
+    for args in [
+        &["update", "t", "--input", "{}", "--as", "__start__"][..],
+        &["fork", "t", "--at", "step:1"],
+    ] {
+        let ran = desk.tine(&[&["threads"], args].concat());
+        assert_eq!(ran.code, 2, "{args:?}");
+        let hint = "hint: with `--pin` this command takes that definition";
+        assert!(ran.stderr.contains(hint), "{args:?}: {}", ran.stderr);
+        let ran = desk.tine(&[&["threads"], args, &["--pin"]].concat());
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+    }
+    let ran = desk.tine(&["threads", "cancel", "t"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(shown(&desk, &["t"])["status"], "cancelled");
+}
+
+#[test]
+fn commands_that_are_told_can_be_pasted() {
+    let desk = Desk::new();
+    desk.run(&["run", &news_report(), "写份报告", "--thread=-x"]);
+    let tells = |args: &[&str], told: &str| {
+        let ran = desk.tine(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+        assert!(ran.stdout.contains(told), "{args:?}: {}", ran.stdout);
+    };
+    let asks = history(&desk, "-x")[0]["id"].as_str().unwrap().to_owned();
+    let fork = ["threads", "fork", "--to=-y", "--", "-x"];
+    tells(&fork, "tine resume -- '-y' ");
+    let fork = ["threads", "fork", "--at", "step:1", "--", "-x"];
+    tells(&fork, "tine resume -- '-x'");
+    let show = ["threads", "show", "--at", &asks, "--", "-x"];
+    tells(&show, &format!("tine resume --at {asks} -- '-x' "));
+    let file = desk.file("x.jsonl", &exported(&desk, "-x"));
+    let import = ["threads", "import", &file, "--as=-z"];
+    tells(&import, "tine threads show -- '-z'");
 }
 
 #[test]
@@ -377,7 +428,7 @@ fn threads_are_deleted_with_their_files_and_half_deleted_ones_too() {
 
 /// All that is known of a thread, as one text.
 fn exported(desk: &Desk, thread: &str) -> String {
-    let ran = desk.tine(&["threads", "export", thread]);
+    let ran = desk.tine(&["threads", "export", "--", thread]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     ran.stdout
 }
