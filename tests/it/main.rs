@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod anywhere;
+mod archive;
 mod bad_input;
 mod changed;
 mod clarification;

@@ -141,6 +141,22 @@ fn two_questions_and_a_call_are_answered_one_by_one() {
     assert_eq!(written(&desk), "x");
     desk.record(&["threads", "show", "t"]);
     refused(&desk, &["resume", "t", "1"], &["2", "open"]);
+    let asked = desk.tine(&["threads", "show", "t", "--json"]).outcome();
+    let asked = asked["checkpoint"].as_str().unwrap();
+    // A branch, which leaves the questions at an old checkpoint.
+    let copy = desk.tine(&["threads", "fork", "t", "--to", "old"]);
+    assert_eq!(copy.code, 0, "{}", copy.stderr);
+    for id in &ids {
+        let told = format!("tine resume old --answer {id}=\"ANSWER\"");
+        assert!(copy.stdout.contains(&told), "{}", copy.stdout);
+    }
+    let fork = ["threads", "fork", "old", "--at", "step:1"];
+    assert_eq!(desk.tine(&fork).code, 0);
+    let old = desk.tine(&["threads", "show", "old", "--at", asked]);
+    for id in &ids {
+        let told = format!("tine resume old --at {asked} --answer {id}=\"ANSWER\"");
+        assert!(old.stdout.contains(&told), "{}", old.stdout);
+    }
     desk.record(&["resume", "t", "--answer", &format!("{}=2", ids[0])]);
     assert_eq!(written(&desk), "x", "an ordinary call is made once");
     desk.record(&["resume", "t", "the whole team"]);

@@ -101,6 +101,8 @@ fn a_tool_is_called_as_an_agent_would() {
     ]);
     desk.record(&["tools", "call", "read_file", "--args", "[1]"]);
     desk.record(&["tools", "call", "read_file", "--args", "{"]);
+    let twice = r#"{"path": "/a", "path": "/b"}"#;
+    desk.record(&["tools", "call", "read_file", "--args", twice]);
     desk.record(&["tools", "call", "read_file", "--args", "@missing.json"]);
     desk.record(&["tools", "call", "red_file"]);
     desk.assert("tools_call");

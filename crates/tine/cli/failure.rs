@@ -251,7 +251,9 @@ impl From<ArchiveError> for Failure {
     fn from(error: ArchiveError) -> Self {
         match error {
             ArchiveError::Store(error) => error.into(),
-            error @ (ArchiveError::Io(_) | ArchiveError::TooLong { .. }) => {
+            error @ (ArchiveError::Io(_)
+            | ArchiveError::TooLong { .. }
+            | ArchiveError::TooMany { .. }) => {
                 Self::of("archive", error).hint("nothing was kept of it")
             }
             error => Self::of("archive", error).hint(

@@ -60,8 +60,53 @@ const FORMAT: &str = "tine thread";
 /// The newest version of the format known here.
 const VERSION: u64 = 1;
 
-/// The longest line, in bytes. What is longer is neither written nor read.
+/// The longest line of a checkpoint, in bytes. What is longer is neither written nor read.
 const LONGEST: usize = 64 << 20;
+
+/// The longest line of anything else.
+const LONGEST_OTHER: usize = 8 << 20;
+
+/// How a line of a checkpoint begins.
+const CHECKPOINT: &[u8] = br#"{"checkpoint":"#;
+
+/// The most values and keys in one line. Small ones take much more memory than room in the line.
+const MOST_VALUES: usize = 2 << 20;
+
+/// How long a line that begins so may be.
+fn longest(line: &[u8]) -> usize {
+    match line.starts_with(CHECKPOINT) {
+        true => LONGEST,
+        false => LONGEST_OTHER,
+    }
+}
+
+/// Refuses a line that would take too much memory.
+fn check_line(line: &[u8], number: u64) -> Result<(), ArchiveError> {
+    let most = longest(line);
+    if line.len() > most {
+        return Err(ArchiveError::TooLong { line: number, most });
+    }
+    // No line has more values than signs between them.
+    if line.len() > MOST_VALUES && values(line) > MOST_VALUES {
+        return Err(ArchiveError::TooMany { line: number });
+    }
+    Ok(())
+}
+
+/// About how many values and keys a line of JSON has.
+fn values(line: &[u8]) -> usize {
+    let (mut found, mut in_text, mut escaped) = (1, false, false);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b',' | b':' | b'[' | b'{' if !in_text => found += 1,
+            _ => {}
+        }
+    }
+    found
+}
 
 /// How deep a line may be nested: as deep as what is stored, and what stands around it.
 const DEEPEST: usize = MAX_DEPTH + 8;
@@ -142,8 +187,16 @@ pub enum ArchiveError {
     #[error("it was changed: its hash is not the one that it ends with")]
     Changed,
     /// A line is too long.
-    #[error("line {line} is longer than {LONGEST} bytes")]
+    #[error("line {line} is longer than {most} bytes")]
     TooLong {
+        /// The number of the line, from 1.
+        line: u64,
+        /// How long it may be.
+        most: usize,
+    },
+    /// A line has too many values.
+    #[error("line {line} has more than {MOST_VALUES} values")]
+    TooMany {
         /// The number of the line, from 1.
         line: u64,
     },

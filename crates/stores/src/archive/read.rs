@@ -1,6 +1,9 @@
 //! Reading an archive.
 
-use super::{ArchiveError, DEEPEST, Entry, FORMAT, FileEntry, LONGEST, VERSION};
+use super::{
+    ArchiveError, CHECKPOINT, DEEPEST, Entry, FORMAT, FileEntry, LONGEST, LONGEST_OTHER, VERSION,
+    check_line,
+};
 use crate::json;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -121,11 +124,14 @@ impl<R: BufRead> ArchiveReader<R> {
         let mut line = Vec::new();
         let number = self.lines + 1;
         (&mut self.input)
-            .take(LONGEST as u64 + 1)
+            .take(LONGEST_OTHER as u64 + 1)
             .read_until(b'\n', &mut line)?;
-        if line.len() > LONGEST {
-            return Err(ArchiveError::TooLong { line: number });
+        if line.len() > LONGEST_OTHER && line.starts_with(CHECKPOINT) && !line.ends_with(b"\n") {
+            (&mut self.input)
+                .take((LONGEST - LONGEST_OTHER) as u64)
+                .read_until(b'\n', &mut line)?;
         }
+        check_line(&line, number)?;
         if !line.ends_with(b"\n") {
             return Err(ArchiveError::CutOff { lines: self.lines });
         }

@@ -1,6 +1,6 @@
 //! Writing an archive.
 
-use super::{ArchiveError, DEEPEST, FORMAT, LONGEST, PART, VERSION};
+use super::{ArchiveError, DEEPEST, FORMAT, PART, VERSION, check_line};
 use crate::json;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,7 +11,7 @@ use tine_engine::value::Map;
 use tine_engine::{StoreError, Value, to_value};
 
 /// How many checkpoints are read at once.
-const PIECE: usize = 64;
+const PIECE: usize = 16;
 
 /// Writes an archive. It is one only when [`finish`](Self::finish) was called.
 #[derive(Debug)]
@@ -146,9 +146,7 @@ impl<W: Write> ArchiveWriter<W> {
         let mut text = json::encode_within(value, DEEPEST)?;
         text.push('\n');
         self.lines += 1;
-        if text.len() > LONGEST {
-            return Err(ArchiveError::TooLong { line: self.lines });
-        }
+        check_line(text.as_bytes(), self.lines)?;
         self.hasher.update(text.as_bytes());
         self.out.write_all(text.as_bytes())?;
         Ok(())

@@ -266,7 +266,12 @@ fn what_is_hostile_is_told() {
         r#"[{"channel":"a","effects":[{"replace":[3,1]}]}]"#,
     );
     let newer = br#"{"format":"tine thread","version":2,"what":"ever"}"#;
-    let long = [&sealed(&[])[..78], &vec![b' '; (64 << 20) + 10]].concat();
+    let head = sealed(&[]).iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let long = |begin: &str, length: usize| {
+        let line = [begin.as_bytes(), &vec![b' '; length]].concat();
+        [&sealed(&[])[..head], &line].concat()
+    };
+    let notes = format!(r#"{{"notes":{{"a":[{}0]}}}}"#, "0,".repeat(2 << 20));
     for (bytes, told) in [
         (vec![], "it is no archive of a thread: it is empty"),
         (
@@ -285,7 +290,22 @@ fn what_is_hostile_is_told() {
             newer.to_vec(),
             "it is of version 2, and this program knows up to 1; use a newer program",
         ),
-        (long, "line 2 is longer than 67108864 bytes"),
+        (
+            long(r#"{"checkpoint":"#, (64 << 20) + 10),
+            "line 2 is longer than 67108864 bytes",
+        ),
+        (
+            long("", (8 << 20) + 10),
+            "line 2 is longer than 8388608 bytes",
+        ),
+        (
+            long(r#"{"notes":"#, (8 << 20) + 10),
+            "line 2 is longer than 8388608 bytes",
+        ),
+        (
+            sealed(&[&notes, &first]),
+            "line 2 has more than 2097152 values",
+        ),
         (sealed(&[]), "there is no checkpoint in it"),
         (sealed(&[&first, "{}"]), "line 3 is damaged: it is no entry"),
         (

@@ -4,6 +4,7 @@ use super::{Findings, Level};
 use crate::cli::failure::Failure;
 use crate::cli::host::{self, Host};
 use crate::cli::setup::ConfigArgs;
+use crate::cli::terminal::line::quoted;
 use crate::cli::{Cx, place, shipped, validate};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -210,7 +211,7 @@ fn graphs(cx: &Cx, config: &Path, registry: &Registry, findings: &mut Findings) 
     let mut sound = 0;
     for file in &files {
         let shown = cx.env.shown(file);
-        let hint = format!("`tine validate {shown}` says what");
+        let hint = format!("`tine validate {}` says what", quoted(&shown));
         let text = match host::read(cx, file) {
             Ok((text, _)) => text,
             Err(failure) => {

@@ -3,6 +3,7 @@
 use super::Findings;
 use crate::cli::Cx;
 use crate::cli::failure::Failure;
+use crate::cli::terminal::line::quoted;
 use tine::engine::checkpoint::{Checkpointer as _, ThreadInfo};
 use tine::engine::{StoreError, ThreadKey};
 use tine::stores::{Health, SqliteCheckpointer, SqliteOptions};
@@ -33,7 +34,10 @@ pub(super) async fn check(cx: &Cx, findings: &mut Findings) {
         return findings.problem(
             CHECK,
             format!("{shown} is damaged: {first}{more}"),
-            format!("put a good copy in its place, or try `sqlite3 {shown} .recover`"),
+            format!(
+                "put a good copy in its place, or try `sqlite3 {} .recover`",
+                quoted(&shown)
+            ),
         );
     }
     let count = match threads.len() {

@@ -6,6 +6,7 @@ use crate::cli::answer::{self, Choice, asked};
 use crate::cli::output::{Stream, Tone};
 use serde_json::json;
 use tine::engine::value::Map;
+use tine::engine::world::Id;
 use tine::engine::{Interrupt, Value};
 use tine::tools::{FieldKind, Form};
 
@@ -165,6 +166,16 @@ pub(super) fn print_wrapped(out: &mut Stream, tone: Tone, line: &str) {
 
 /// Prints the commands that answer questions.
 pub(crate) fn print_commands(out: &mut Stream, thread: &str, questions: &[Interrupt]) {
+    print_commands_at(out, thread, None, questions);
+}
+
+/// Prints the commands that answer questions; those of an old checkpoint, on a branch.
+pub(crate) fn print_commands_at(
+    out: &mut Stream,
+    thread: &str,
+    at: Option<Id>,
+    questions: &[Interrupt],
+) {
     let options = |question: &Interrupt| answer::options(asked(question));
     let head = match questions {
         [question] => match options(question).as_slice() {
@@ -183,15 +194,26 @@ pub(crate) fn print_commands(out: &mut Stream, thread: &str, questions: &[Interr
         }
         _ => "answer with (the number of an option will do)".to_owned(),
     };
+    let head = match at {
+        Some(_) => head.replacen("answer", "answer on a branch", 1),
+        None => head,
+    };
     out.line(&format!("\n{head}"));
-    for command in commands(thread, questions) {
+    for command in commands(thread, at, questions) {
         let command = out.paint(Tone::Hint, &command);
         out.line(&format!("  {command}"));
     }
 }
 
 /// The commands that answer questions.
-fn commands(thread: &str, questions: &[Interrupt]) -> Vec<String> {
+fn commands(thread: &str, at: Option<Id>, questions: &[Interrupt]) -> Vec<String> {
+    let resume_command = |thread: &str, options: &str, words: &str| {
+        let options = match at {
+            Some(at) => format!("--at {at} {options}"),
+            None => options.to_owned(),
+        };
+        resume_command(thread, options.trim_end(), words)
+    };
     let json = |question: &Interrupt, before: &str| {
         let form = Form::of_question(&asked(question).to_json())?;
         let answer = quoted(&format!("{before}{}", skeleton(&form)));

@@ -7,7 +7,6 @@ use crate::cli::store::Store;
 use crate::cli::terminal::line::clean;
 use clap::Args;
 use serde_json::json;
-use std::io::IsTerminal as _;
 use tine::engine::ThreadKey;
 use tine::tools::paths::Home;
 
@@ -87,7 +86,7 @@ fn confirmed(cx: &mut Cx, names: &[String]) -> Result<bool, Failure> {
         [name] => format!("thread `{name}` is"),
         names => format!("threads `{}` are", names.join("`, `")),
     };
-    if !std::io::stdin().is_terminal() {
+    if !cx.env.stdin_terminal {
         return Err(Failure::usage(format!(
             "nobody is there to confirm that {what} to be deleted"
         ))

@@ -7,9 +7,10 @@ use crate::cli::store::Store;
 use crate::cli::terminal::line::{clean, clean_name};
 use clap::{ArgAction, Args};
 use serde_json::json;
-use std::fs::File;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 use tine::engine::ThreadKey;
 use tine::stores::archive::ArchiveWriter;
 use tine::tools::paths::{FoundKind, Home};
@@ -67,24 +68,15 @@ pub(crate) async fn export(cx: &mut Cx, args: &ExportArgs) -> Result<Status, Fai
         Failure::usage(format!("{shown} can not be written: {error}"))
             .hint("name another file with `-o FILE`")
     };
-    // Under another name until it is whole; nothing is overwritten by half of it.
-    let part = part_of(path);
-    let file = File::create(&part).map_err(failed)?;
-    let written = write(cx, &store, &info.key, files, BufWriter::new(file)).await;
-    let kept = match written {
+    let target = Target::open(path).map_err(failed)?;
+    let written = write(cx, &store, &info.key, files, BufWriter::new(target)).await;
+    match written {
         Ok(file) => {
-            let file = file.into_inner().map_err(io::IntoInnerError::into_error);
-            let kept = file.and_then(|file| file.sync_all());
-            kept.and_then(|()| std::fs::rename(&part, path))
-                .map_err(failed)
+            let target = file.into_inner().map_err(io::IntoInnerError::into_error);
+            target.and_then(Target::keep).map_err(failed)?;
         }
-        Err(Written::Gone) => Err(failed(io::ErrorKind::BrokenPipe.into())),
-        Err(Written::Failed(failure)) => Err(*failure),
-    };
-    if let Err(failure) = kept {
-        // The first error is the one to be told.
-        drop(std::fs::remove_file(&part));
-        return Err(failure);
+        Err(Written::Gone) => return Err(failed(io::ErrorKind::BrokenPipe.into())),
+        Err(Written::Failed(failure)) => return Err(*failure),
     }
     if args.json {
         let line = json!({
@@ -101,10 +93,81 @@ pub(crate) async fn export(cx: &mut Cx, args: &ExportArgs) -> Result<Status, Fai
     Ok(Status::Done)
 }
 
-fn part_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    PathBuf::from(name)
+/// What an export is written to.
+enum Target {
+    /// Another file beside it until it is whole: nothing is overwritten by half of it. Dropped, it is gone.
+    Whole(NamedTempFile, PathBuf),
+    /// A pipe or a device, which is written to as it is.
+    Straight(File),
+}
+
+impl Target {
+    fn open(path: &Path) -> io::Result<Self> {
+        let found = match std::fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            found => Some(found?),
+        };
+        if found.as_ref().is_some_and(|found| found.is_dir()) {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if found.as_ref().is_some_and(|found| !found.is_file()) {
+            let file = OpenOptions::new().write(true).open(path)?;
+            return Ok(Self::Straight(file));
+        }
+        // A link stays one.
+        let path = match &found {
+            Some(_) => std::fs::canonicalize(path)?,
+            None => path.to_owned(),
+        };
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".tine-export-");
+        let mode = found.map(|found| found.permissions()).or_else(usual);
+        if let Some(mode) = mode {
+            builder.permissions(mode);
+        }
+        let file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        Ok(Self::Whole(file, path))
+    }
+
+    fn keep(self) -> io::Result<()> {
+        match self {
+            Self::Whole(file, path) => {
+                file.as_file().sync_all()?;
+                file.persist(path).map_err(|error| error.error)?;
+                Ok(())
+            }
+            Self::Straight(_) => Ok(()),
+        }
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Whole(file, _) => file.write(bytes),
+            Self::Straight(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Whole(file, _) => file.flush(),
+            Self::Straight(file) => file.flush(),
+        }
+    }
+}
+
+/// The permissions that a new file has, less what the umask takes.
+#[cfg(unix)]
+fn usual() -> Option<Permissions> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Some(Permissions::from_mode(0o666))
+}
+
+#[cfg(not(unix))]
+fn usual() -> Option<Permissions> {
+    None
 }
 
 /// Why an export was not written.

@@ -1,11 +1,11 @@
 //! `tine threads fork`
 
 use super::import::{check_free, take_in};
+use super::reopened;
 use super::tree::Tree;
 use super::update::tell;
 use crate::cli::Cx;
 use crate::cli::failure::{Failure, print_note};
-use crate::cli::resume::{Reopen, reopen};
 use crate::cli::setup::{Notes, without_unsaid};
 use crate::cli::status::Status;
 use crate::cli::store::Store;
@@ -33,6 +33,9 @@ pub(crate) struct ForkArgs {
     /// Copies the thread up to there, with its files, to a new one of this name
     #[arg(long, value_name = "NEW")]
     to: Option<String>,
+    /// Takes the definition that the thread was last run with, even if the graph file has changed
+    #[arg(long, conflicts_with = "to")]
+    pin: bool,
     /// Prints the outcome as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -65,7 +68,7 @@ pub(crate) async fn fork(cx: &mut Cx, args: &ForkArgs) -> Result<Status, Failure
         return tell(cx, &store, &new, id, args.json, &what).await;
     }
     let notes = Notes::from_map(&args.thread, &info.meta)?;
-    let opened = reopen(cx, &args.thread, &notes, Reopen::default())?;
+    let opened = reopened(cx, &args.thread, &notes, args.pin)?;
     let runner =
         Runner::new(opened.graph.graph, cx.world.clone()).with_checkpointer(store.0.clone());
     let copy = ThreadUpdate::new(UpdateAs::Copy, Output::default());

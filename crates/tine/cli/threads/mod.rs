@@ -16,6 +16,8 @@ mod update;
 
 use super::Cx;
 use super::failure::Failure;
+use super::resume::{Reopen, Reopened, reopen};
+use super::setup::Notes;
 use super::status::Status;
 use clap::{Args, Subcommand};
 
@@ -48,6 +50,22 @@ enum Command {
     Delete(delete::DeleteArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
+}
+
+/// Loads the graph of a thread for a command that has `--pin`.
+fn reopened(cx: &mut Cx, thread: &str, notes: &Notes, pin: bool) -> Result<Reopened, Failure> {
+    let with = Reopen {
+        pin,
+        ..Reopen::default()
+    };
+    reopen(cx, thread, notes, with).map_err(|failure| {
+        let changed = failure.hints().iter().any(|hint| hint.contains("--pin`"));
+        match changed {
+            true => failure
+                .hint("with `--pin` this command takes that definition, too, and runs nothing"),
+            false => failure,
+        }
+    })
 }
 
 impl ThreadsArgs {

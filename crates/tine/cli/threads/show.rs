@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 use crate::cli::output::{Stream, Tone};
 use crate::cli::status::Status;
 use crate::cli::store::Store;
-use crate::cli::terminal::line::{clean, one_line, quoted};
+use crate::cli::terminal::line::{clean, one_line, resume_command};
 use crate::cli::terminal::{arguments, question};
 use crate::cli::usage::Usage;
 use clap::Args;
@@ -182,7 +182,7 @@ fn print_unknown(out: &mut Stream, thread: &str, unknown: &[Unknown]) {
         };
         out.line(&format!("  {}", one_line(&shown, room)));
     }
-    let command = format!("tine resume {}", quoted(thread));
+    let command = resume_command(thread, "", "");
     let command = out.paint(Tone::Hint, &command);
     out.line(&format!(
         "\nunless it is being run, this asks what to do about it\n  {command}"
@@ -200,16 +200,14 @@ fn is_cut_off(message: &Message) -> bool {
 fn asked(out: &mut Stream, info: &ThreadInfo, at: Id, questions: &[Interrupt]) {
     title(out, "asked");
     for interrupt in questions {
+        if questions.len() > 1 {
+            out.line(&format!("  {}", interrupt.id));
+        }
         for line in question::text(interrupt, out.device().width).lines() {
             out.line(format!("  {line}").trim_end());
         }
     }
-    let command = format!(
-        "tine resume {} \"ANSWER\" --at {at}",
-        quoted(&info.key.thread)
-    );
-    let command = out.paint(Tone::Hint, &command);
-    out.line(&format!("\nanswer on a branch with\n  {command}"));
+    question::print_commands_at(out, &info.key.thread, Some(at), questions);
 }
 
 fn title(out: &mut Stream, text: &str) {

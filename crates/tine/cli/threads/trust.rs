@@ -68,7 +68,8 @@ pub(super) fn trusted(cx: &Cx, mut notes: Map, dropped: &mut Dropped) -> Map {
     }
     if let Some(config) = config {
         let found = shipped::found_again(&cx.env, config.clone());
-        if !shipped::is_ours(&found) && !(may_be_named(cx, &found) && found.is_file()) {
+        let may_be = may_be_named(cx, &found) && found.is_file();
+        if !may_be && !shipped::is_ours(&found) {
             replaced.push(("config", place::config(&cx.env, None, None)));
             dropped.config = Some(config);
         }

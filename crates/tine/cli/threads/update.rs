@@ -1,17 +1,17 @@
 //! `tine threads update`
 
+use super::reopened;
 use super::tree::Tree;
 use crate::cli::Cx;
 use crate::cli::failure::Failure;
-use crate::cli::resume::{Reopen, reopen};
 use crate::cli::setup::Notes;
 use crate::cli::status::Status;
 use crate::cli::store::{Store, similar};
-use crate::cli::terminal::line::{clean, quoted};
+use crate::cli::terminal::line::{clean, resume_command};
+use crate::cli::terminal::question;
+use crate::cli::text_input;
 use clap::Args;
 use serde_json::json;
-use std::io::Read as _;
-use std::path::Path;
 use tine::engine::run::{ThreadUpdate, UpdateAs};
 use tine::engine::value::Map;
 use tine::engine::world::Id;
@@ -32,6 +32,9 @@ pub(crate) struct UpdateArgs {
     /// Values for channels, a JSON object; `-` reads it from standard input, `@FILE` from a file
     #[arg(long, value_name = "JSON", required_unless_present = "by")]
     input: Option<String>,
+    /// Takes the definition that the thread was last run with, even if the graph file has changed
+    #[arg(long)]
+    pin: bool,
     /// Prints the outcome as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -50,13 +53,13 @@ pub(crate) async fn update(cx: &mut Cx, args: &UpdateArgs) -> Result<Status, Fai
     let notes = Notes::from_map(&args.thread, &info.meta)?;
     let writes = match &args.input {
         None => Map::new(),
-        Some(given) => object(given)?,
+        Some(given) => object(cx, given)?,
     };
     let at = match &args.at {
         None => None,
         Some(said) => Some(Tree::load(&store, &info.key).await?.find(said)?),
     };
-    let opened = reopen(cx, &args.thread, &notes, Reopen::default())?;
+    let opened = reopened(cx, &args.thread, &notes, args.pin)?;
     let graph = opened.graph.graph;
     check(&graph, args.by.as_deref(), &writes)?;
     let by = match &args.by {
@@ -104,46 +107,29 @@ pub(super) async fn tell(
     match next.is_empty() {
         true => cx.stdout.line("nothing comes next"),
         false if !checkpoint.open_questions().is_empty() => {
-            let name = quoted(&thread.thread);
-            cx.stdout.line(&format!(
-                "it waits for an answer; answer with\n  tine resume {name} \"ANSWER\""
-            ));
+            cx.stdout.line("it waits for an answer");
+            let open = question::in_order(&checkpoint.open_questions(), &checkpoint.values);
+            question::print_commands(&mut cx.stdout, &thread.thread, &open);
         }
         false => {
             let next = super::tree::counted(&super::tree::nodes(&checkpoint.next));
-            let name = quoted(&thread.thread);
+            let command = resume_command(&thread.thread, "", "");
             cx.stdout
-                .line(&format!("next {next}; go on with\n  tine resume {name}"));
+                .line(&format!("next {next}; go on with\n  {command}"));
         }
     }
     Ok(Status::Done)
 }
 
 /// The JSON object that the command gives, or that is where it says.
-fn object(given: &str) -> Result<Map, Failure> {
-    let read = |error: std::io::Error, place: &str| {
-        Failure::usage(format!("the input can not be read from {place}: {error}"))
-    };
-    let text = match (given, given.strip_prefix('@')) {
-        ("-", _) => {
-            let mut text = String::new();
-            let done = std::io::stdin().read_to_string(&mut text);
-            done.map_err(|error| read(error, "standard input"))?;
-            text
-        }
-        (_, Some(file)) => {
-            std::fs::read_to_string(Path::new(file)).map_err(|error| read(error, &clean(file)))?
-        }
-        _ => given.to_owned(),
-    };
-    match serde_json::from_str::<Value>(&text) {
-        Ok(Value::Map(map)) => Ok((*map).clone()),
-        Ok(other) => Err(Failure::usage(format!(
+fn object(cx: &Cx, given: &str) -> Result<Map, Failure> {
+    match text_input::json(cx, "--input", given)? {
+        Value::Map(map) => Ok((*map).clone()),
+        other => Err(Failure::usage(format!(
             "`--input` must be a JSON object of channels, not {}",
             other.kind()
-        ))),
-        Err(error) => Err(Failure::usage(format!("`--input` is not JSON: {error}"))
-            .hint("write it as `--input '{\"channel\": \"value\"}'`")),
+        ))
+        .hint("write it as `--input '{\"channel\": \"value\"}'`")),
     }
 }
 

@@ -8,11 +8,10 @@ use crate::cli::signal::Stops;
 use crate::cli::status::Status;
 use crate::cli::store::Store;
 use crate::cli::terminal::line::clean;
-use crate::cli::{host, place};
+use crate::cli::{host, place, text_input};
 use async_trait::async_trait;
 use clap::Args;
 use serde_json::{Value, json};
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -95,7 +94,7 @@ pub(super) async fn call(cx: &mut Cx, args: CallArgs) -> Result<Status, Failure>
             None => unknown(&args.name, &report),
         });
     };
-    let given = arguments(cx, &args.args)?;
+    let given = text_input::json(cx, "--args", &args.args)?.to_json();
     let hint = format!("`tine tools explain {}` lists the arguments", args.name);
     if let Err(error) = tool.prepare(given.clone()) {
         return Err(Failure::usage(error).hint(hint));
@@ -124,30 +123,6 @@ pub(super) async fn call(cx: &mut Cx, args: CallArgs) -> Result<Status, Failure>
         );
     }
     Ok(status)
-}
-
-/// Reads the arguments: JSON, `@FILE`, or `-`.
-fn arguments(cx: &Cx, given: &str) -> Result<Value, Failure> {
-    let (from, text) = if given == "-" {
-        let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
-        ("standard input".to_owned(), read.map(|_| text))
-    } else if let Some(path) = given.strip_prefix('@') {
-        let shown = cx.env.shown(Path::new(path));
-        (shown, std::fs::read_to_string(path))
-    } else {
-        ("`--args`".to_owned(), Ok(given.to_owned()))
-    };
-    let text = text.map_err(|error| {
-        Failure::usage(format!(
-            "the arguments can not be read from {from}: {error}"
-        ))
-        .hint("`--args JSON`, `--args @FILE` or `--args -` gives them")
-    })?;
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("{from} is not JSON: {error}"))
-            .hint("write the arguments as `--args '{\"name\": \"value\"}'`")
-    })
 }
 
 /// The folders to work in, and the temporary one that they are in, if they are.
