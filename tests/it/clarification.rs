@@ -192,3 +192,21 @@ fn words_that_answered_stay_on_their_branch() {
         );
     }
 }
+
+#[test]
+fn a_number_that_answers_a_run_is_said_as_what_it_stands_for() {
+    let desk = Desk::new();
+    let graph = news_report();
+    let run = |text: &str| desk.run(&["run", &graph, text, "--thread", "t", "--json"]);
+    assert_eq!(run("写份报告").code, 3);
+    let outcome = run("2").outcome();
+    assert_eq!(outcome["exit"], "done");
+    let messages = outcome["values"]["messages"].as_array().unwrap();
+    let said = messages.iter().filter(|message| message["type"] == "human");
+    let said: Vec<_> = said.map(|message| message["content"].clone()).collect();
+    assert_eq!(said, ["写份报告", "电池技术"]);
+    assert_eq!(
+        outcome["artifacts"][0]["path"],
+        "/mnt/user-data/outputs/电池技术.md"
+    );
+}

@@ -261,6 +261,23 @@ fn input(said: Said, uploads: &Uploads, graph: &LoadedGraph) -> Result<Update, F
     Ok(update.set(MESSAGES, vec![message]))
 }
 
+/// The message with what was chosen in place of a number: that says nothing to whoever reads the conversation later.
+fn meant(mut message: Message, words: &str, answers: &[(Interrupt, Value)]) -> Message {
+    let chosen = answers.first().and_then(|(_, answer)| answer.as_str());
+    let by_all = answers
+        .iter()
+        .all(|(_, answer)| answer.as_str() == chosen && chosen.is_some());
+    // With files, the text tells of them too.
+    if let Some(chosen) = chosen
+        && by_all
+        && chosen != words
+        && message.additional_kwargs.is_none()
+    {
+        message.content = chosen.into();
+    }
+    message
+}
+
 /// New input; or, if the thread waits for the user's words and the input is just that, the answers.
 ///
 /// Words that are `only_said` do not pass over the question of an `interrupt` node; an input that is spelled out does.
@@ -299,6 +316,7 @@ fn start(
                 Some(_) => message,
                 None => message.with_id(cx.world.new_id().to_string()),
             };
+            let message = meant(message, &words, &answers);
             let root = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
             let nodes = answers.iter().map(|(question, _)| root(&question.node));
             let uploaded = input.iter().find(|(name, _)| &***name == upload::CHANNEL);
