@@ -2,8 +2,9 @@
 
 use crate::scene::{Count, Scene, answer, input, nothing};
 use serde_json::json;
+use std::cell::RefCell;
 use std::fmt::{Debug, Write as _};
-use std::sync::{Arc, Mutex};
+use std::sync::LazyLock;
 use tine_engine::channel::{append, last};
 use tine_engine::run::Subgraph;
 use tine_engine::{
@@ -11,13 +12,25 @@ use tine_engine::{
 };
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Subscriber};
+use tracing::{Dispatch, Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Everything that was opened and told, each below the span that it was in.
-#[derive(Clone, Default)]
-struct Tree(Arc<Mutex<Vec<Line>>>);
+/// Notes everything that is opened and told on a thread, each below the span that it was in.
+struct Tree;
+
+thread_local! {
+    static LINES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The one that listens, and another. They never go away, and are two: of a single one `tracing` asks the thread that
+/// comes by a place first whether it may tell, and that may be the thread of a test that nobody listens to.
+static DISPATCHES: LazyLock<[Dispatch; 2]> = LazyLock::new(|| {
+    [
+        Dispatch::new(tracing_subscriber::registry().with(Tree)),
+        Dispatch::new(tracing_subscriber::registry()),
+    ]
+});
 
 struct Line {
     depth: usize,
@@ -32,23 +45,24 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Tree {
         let span = cx.span(id).unwrap();
         let mut text = span.name().to_owned();
         attributes.record(&mut Fields(&mut text));
-        let mut lines = self.0.lock().unwrap();
-        span.extensions_mut().insert(At(lines.len()));
         let depth = span.scope().skip(1).count();
-        lines.push(Line { depth, text });
+        LINES.with_borrow_mut(|lines| {
+            span.extensions_mut().insert(At(lines.len()));
+            lines.push(Line { depth, text });
+        });
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, cx: Context<'_, S>) {
         let span = cx.span(id).unwrap();
         let at = span.extensions().get::<At>().unwrap().0;
-        values.record(&mut Fields(&mut self.0.lock().unwrap()[at].text));
+        LINES.with_borrow_mut(|lines| values.record(&mut Fields(&mut lines[at].text)));
     }
 
     fn on_event(&self, event: &Event<'_>, cx: Context<'_, S>) {
         let mut text = format!("{}:", event.metadata().level());
         event.record(&mut Fields(&mut text));
         let depth = cx.event_scope(event).map_or(0, Iterator::count);
-        self.0.lock().unwrap().push(Line { depth, text });
+        LINES.with_borrow_mut(|lines| lines.push(Line { depth, text }));
     }
 }
 
@@ -72,9 +86,8 @@ impl Visit for Fields<'_> {
 
 /// Does something and shows what was heard meanwhile.
 fn heard(work: impl FnOnce()) -> String {
-    let tree = Tree::default();
-    tracing::subscriber::with_default(tracing_subscriber::registry().with(tree.clone()), work);
-    let lines = tree.0.lock().unwrap();
+    tracing::dispatcher::with_default(&DISPATCHES[0], work);
+    let lines = LINES.take();
     let lines = lines
         .iter()
         .map(|line| format!("{}{}\n", "  ".repeat(line.depth), line.text));
