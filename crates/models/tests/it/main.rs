@@ -5,4 +5,5 @@ mod ends;
 mod news_report;
 mod openai;
 mod recut;
+mod secrets;
 mod world;
