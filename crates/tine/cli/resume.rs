@@ -237,8 +237,8 @@ fn load(
     }
     let pinned = || {
         format!(
-            "`tine resume {} --pin` goes on with the definition that the thread was last run with",
-            quoted(thread)
+            "`{}` goes on with the definition that the thread was last run with",
+            resume_command(thread, "--pin", "")
         )
     };
     let graph = host
